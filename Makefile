@@ -1,0 +1,43 @@
+# Every target sets up what it needs; nothing else has to be installed by hand on a Debian machine.
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+JOBS ?= 2
+
+.PHONY: install demo test test-slow check format bench examples lock clean
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml requirements.lock tools/bootstrap.sh
+	@bash tools/bootstrap.sh $(VENV) requirements.lock
+	@touch $(STAMP)
+
+demo: install
+	@bash examples/demo/demo.sh $(VENV)/bin/mcveto
+
+check: install
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+
+test: check
+	$(PY) -m pytest -n $(JOBS) -m "not slow"
+
+test-slow: install
+	$(PY) -m pytest -n $(JOBS) -m slow --timeout 3600
+
+format: install
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/ruff check --fix .
+
+# Rebuilds the bundled example binaries; needs the cross compiler from the registry, hence not part of install.
+examples: install
+	$(PY) -m pip install --quiet --require-hashes --requirement requirements-examples.lock
+	$(PY) tools/build_examples.py
+
+lock:
+	uv pip compile --quiet --universal --generate-hashes --group dev --no-emit-index-url --no-header pyproject.toml --output-file requirements.lock
+	uv pip compile --quiet --universal --generate-hashes --group examples --no-emit-index-url --no-header --output-file requirements-examples.lock
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""mcveto: a model checker for machine code."""

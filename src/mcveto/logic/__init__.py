@@ -1,0 +1,1 @@
+"""Terms, simplification, evaluation, printing and solvers. Imports nothing else of mcveto."""

@@ -1,0 +1,1 @@
+"""How it runs: decoding, the semantics overlay, one P-code interpreter and its value domains."""

@@ -1,0 +1,1 @@
+"""What is verified: the image, the spec file, the entry state, inputs and halts."""
