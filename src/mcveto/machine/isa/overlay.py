@@ -1,0 +1,233 @@
+"""The semantics overlay: what SLEIGH leaves undefined, stale or wrong, corrected as data.
+
+Each defect is one entry of `data/<family>.toml` with the evidence for it:
+
+    [[defect]]
+    id = "div-error"                        # unique; the tests are keyed by it
+    isa = ["x86-32"]                        # optional: default all instruction sets of the family
+    mnemonic = "I?DIV"                      # regular expression, whole SLEIGH mnemonic, case-insensitive
+    operands = "..."                        # optional regular expression, whole operand text
+    bytes = "..."                           # optional regular expression, prefix of the hexadecimal bytes
+    evidence = "where the manual says so, and what SLEIGH does instead"
+    bind = { divisor = "INT_DIV.in1" }      # optional names for varnodes of existing operations
+    place = "before INT_DIV"                # start | end | whole | before S | after S | instead of S | from S
+    code = '''...'''                        # textual P-code, see snippet.py
+    undefined = ["AF"]                      # registers that become fresh values at the end
+    zero_extend = true                      # 32-bit general register results clear the upper half (x86-64)
+    unsupported = "reason"                  # fail closed
+    guards_division = true                  # this entry makes a zero divisor impossible
+
+A selector S is OPCODE, OPCODE#n (n-th, from 0) or OPCODE#last; in `bind` it is followed by .in0 .in1 .in2 or .out.
+Entries apply in file order, each to the result of the one before. A division that no entry guards gets a TRAP
+`unsupported` for a zero divisor: P-code does not say what it means.
+
+CALLOTHER operations not listed under [callother] (value "nop" or "trap KIND") are unsupported.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from ..faults import FaultKind, Unsupported
+from ..pcode import DIVISIONS, FreshOrigin, Op, Space, Varnode
+from .snippet import TEMPORARY_BASE, SnippetAssembler
+from .table import IsaRow
+
+_FIELDS = {
+    "id",
+    "isa",
+    "mnemonic",
+    "operands",
+    "bytes",
+    "evidence",
+    "bind",
+    "place",
+    "code",
+    "undefined",
+    "zero_extend",
+    "unsupported",
+    "guards_division",
+}
+_GUARD_TEMPORARY = Varnode(Space.UNIQUE, TEMPORARY_BASE - 64, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    id: str
+    mnemonic: re.Pattern[str]
+    operands: re.Pattern[str] | None
+    encoding: re.Pattern[str] | None
+    evidence: str
+    bind: tuple[tuple[str, str], ...]
+    place: str
+    code: str
+    undefined: tuple[str, ...]
+    zero_extend: bool
+    unsupported: str
+    guards_division: bool
+
+    def matches(self, mnemonic: str, operands: str, code: bytes) -> bool:
+        return (
+            self.mnemonic.fullmatch(mnemonic) is not None
+            and (self.operands is None or self.operands.fullmatch(operands) is not None)
+            and (self.encoding is None or self.encoding.match(code.hex()) is not None)
+        )
+
+
+class Overlay:
+    def __init__(self, row: IsaRow, assembler: SnippetAssembler, registers: dict[str, Varnode]) -> None:
+        raw = tomllib.loads(files(__package__).joinpath(f"data/{row.overlay}.toml").read_text())
+        self.callother: dict[str, str] = dict(raw.get("callother", {}))
+        self._row = row
+        self._assembler = assembler
+        self._registers = registers
+        self.defects = [_read(entry) for entry in raw.get("defect", []) if row.name in entry.get("isa", [row.name])]
+        self._candidates: dict[str, tuple[Defect, ...]] = {}
+
+    def apply(self, ops: list[Op], mnemonic: str, operands: str, code: bytes) -> list[Op]:
+        """The corrected operations of one instruction; raises Unsupported where the overlay says so."""
+        candidates = self._candidates.get(mnemonic)
+        if candidates is None:
+            candidates = tuple(d for d in self.defects if d.mnemonic.fullmatch(mnemonic))
+            self._candidates[mnemonic] = candidates
+        guarded = False
+        for number, defect in enumerate(candidates):
+            if not defect.matches(mnemonic, operands, code):
+                continue
+            if defect.unsupported:
+                raise Unsupported(defect.unsupported)
+            if defect.code:
+                ops = self._splice(ops, defect, 16 * number)
+            for name in defect.undefined:
+                register = self._registers[name]
+                zero = Varnode(Space.CONST, 0, register.size)
+                origin = Varnode(Space.CONST, FreshOrigin.UNDEFINED, 1)
+                ops = [*ops, Op("FRESH", register, (zero, origin))]
+            if defect.zero_extend:
+                ops = self._zero_extended(ops)
+            guarded = guarded or defect.guards_division
+        return ops if guarded else _with_division_guards(ops)
+
+    def _splice(self, ops: list[Op], defect: Defect, first_temporary: int) -> list[Op]:
+        bound: dict[str, Varnode] = {}
+        for name, selector in defect.bind:
+            where, _, slot = selector.rpartition(".")
+            op = ops[_find(ops, where, defect)]
+            varnode = op.output if slot == "out" else op.inputs[int(slot.removeprefix("in"))]
+            if varnode is None:
+                raise Unsupported(f"overlay {defect.id}: {selector} has no value")
+            bound[name] = varnode
+        added = self._assembler.assemble(defect.code, bound, first_temporary)
+        where, _, selector = defect.place.rpartition(" ")
+        if defect.place == "whole":
+            return added
+        if defect.place == "start":
+            return _replace(ops, 0, 0, added)
+        if defect.place == "end":
+            return _replace(ops, len(ops), len(ops), added)
+        at = _find(ops, selector, defect)
+        first, last = {
+            "before": (at, at),
+            "after": (at + 1, at + 1),
+            "instead of": (at, at + 1),
+            "from": (at, len(ops)),
+        }[where]
+        return _replace(ops, first, last, added)
+
+    def _zero_extended(self, ops: list[Op]) -> list[Op]:
+        wide = {self._registers[name].offset: self._registers[name] for name in self._row.general}
+        written = {
+            op.output.offset
+            for op in ops
+            if op.output is not None and op.output.space is Space.REGISTER and op.output.size == 4
+        }
+        extensions = [
+            Op("INT_ZEXT", wide[offset], (Varnode(Space.REGISTER, offset, 4),))
+            for offset in sorted(written & wide.keys())
+        ]
+        return [*ops, *extensions]
+
+
+def _read(entry: dict[str, Any]) -> Defect:
+    unknown = entry.keys() - _FIELDS
+    if unknown:
+        raise ValueError(f"overlay entry {entry.get('id')} has unknown fields {sorted(unknown)}")
+
+    def pattern(name: str) -> re.Pattern[str] | None:
+        return re.compile(entry[name], re.IGNORECASE) if name in entry else None
+
+    mnemonic = pattern("mnemonic")
+    if mnemonic is None or not entry.get("evidence"):
+        raise ValueError(f"overlay entry {entry.get('id')} needs a mnemonic and evidence")
+    return Defect(
+        id=entry["id"],
+        mnemonic=mnemonic,
+        operands=pattern("operands"),
+        encoding=pattern("bytes"),
+        evidence=entry["evidence"],
+        bind=tuple(entry.get("bind", {}).items()),
+        place=entry.get("place", "end"),
+        code=entry.get("code", ""),
+        undefined=tuple(entry.get("undefined", ())),
+        zero_extend=entry.get("zero_extend", False),
+        unsupported=entry.get("unsupported", ""),
+        guards_division=entry.get("guards_division", False),
+    )
+
+
+def _find(ops: list[Op], selector: str, defect: Defect) -> int:
+    opcode, _, which = selector.partition("#")
+    found = [index for index, op in enumerate(ops) if op.opcode == opcode]
+    number = -1 if which == "last" else int(which or 0)
+    if not found or number >= len(found):
+        raise Unsupported(f"overlay {defect.id} does not fit this form")
+    return found[number]
+
+
+def _replace(ops: list[Op], first: int, last: int, added: list[Op]) -> list[Op]:
+    """`ops` with [first, last) replaced; relative branches of `ops` keep their destinations.
+
+    A branch to the first replaced position lands on the first added operation, so that a guard put before an
+    operation is never jumped over.
+    """
+    growth = len(added) - (last - first)
+    moved: list[Op] = []
+    for index, op in enumerate(ops):
+        if first <= index < last:
+            continue
+        here = index if index < first else index + growth
+        if op.opcode in ("BRANCH", "CBRANCH") and op.inputs[0].space is Space.CONST:
+            target = index + signed(op.inputs[0])
+            if first < target < last:
+                raise Unsupported("overlay replaces the target of a branch within the instruction")
+            there = target if target <= first else target + growth
+            jump = op.inputs[0]._replace(offset=(there - here) & ((1 << 8 * op.inputs[0].size) - 1))
+            op = Op(op.opcode, op.output, (jump, *op.inputs[1:]))
+        moved.append(op)
+    return [*moved[:first], *added, *moved[first:]]
+
+
+def signed(varnode: Varnode) -> int:
+    """The constant a varnode holds, read as a signed number."""
+    sign = 1 << (8 * varnode.size - 1)
+    return (varnode.offset ^ sign) - sign
+
+
+def _with_division_guards(ops: list[Op]) -> list[Op]:
+    guards = [index for index, op in enumerate(ops) if op.opcode in DIVISIONS]
+    for index in reversed(guards):
+        divisor = ops[index].inputs[1]
+        if divisor.space is Space.CONST and divisor.offset != 0:
+            continue
+        zero = Varnode(Space.CONST, 0, divisor.size)
+        kind = Varnode(Space.CONST, FaultKind.UNSUPPORTED, 1)
+        guard = [
+            Op("INT_EQUAL", _GUARD_TEMPORARY, (divisor, zero)),
+            Op("TRAP", None, (kind, _GUARD_TEMPORARY)),
+        ]
+        ops = _replace(ops, index, index, guard)
+    return ops

@@ -1,0 +1,215 @@
+"""Decoding one instruction at a time with SLEIGH (through pypcode).
+
+`Decoder.decode(pc, code)` is a function of its arguments alone. SLEIGH is not: instructions such as Thumb's IT or
+ARM's BLX commit context for other addresses inside the translator. We therefore decode an IT block as one unit in a
+translator of its own, remember which addresses a translator may have been told something about, and give such an
+address a new translator. Nothing is cached by address alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from ..faults import FaultKind, Unsupported
+from ..pcode import Instruction, Op, Space, Varnode
+from ..registers import RegisterLayout
+from .overlay import Overlay
+from .snippet import SnippetAssembler
+from .table import IsaRow, isa_rows
+
+_SPACES = {
+    "const": Space.CONST,
+    "unique": Space.UNIQUE,
+    "register": Space.REGISTER,
+    "ram": Space.RAM,
+}
+# ARM: reading pc into lr tells SLEIGH that the next `bx` is a call.
+_COMMITS_NEXT = re.compile(r"lr,\s*pc\b.*")
+
+
+class _Translator:
+    """A pypcode context in one decoding mode, and the addresses it may hold committed context for."""
+
+    def __init__(self, sleigh_id: str, mode: tuple[tuple[str, int], ...]) -> None:
+        import pypcode
+
+        self._make: Callable[[], Any] = lambda: pypcode.Context(sleigh_id)
+        self._mode = mode
+        self._errors = (
+            pypcode.BadDataError,
+            pypcode.DecoderError,
+            pypcode.LowlevelError,
+            pypcode.UnimplError,
+            IndexError,
+        )
+        self.tainted: set[int] = set()
+        self.context = self._fresh()
+
+    def _fresh(self) -> Any:
+        context = self._make()
+        for name, value in self._mode:
+            context.setVariableDefault(name, value)
+        return context
+
+    def translate(self, code: bytes, address: int, count: int) -> tuple[list[Any], list[Any]]:
+        """(P-code operations, disassembled instructions) of `count` instructions at `address`."""
+        if address in self.tainted:
+            self.context = self._fresh()
+            self.tainted.clear()
+        try:
+            ops = self.context.translate(code, address, max_instructions=count).ops
+            texts = self.context.disassemble(code, address, max_instructions=count).instructions
+        except self._errors as error:
+            raise Unsupported(f"cannot decode {code[:16].hex()}: {error}") from None
+        if not ops or len(texts) < count:
+            raise Unsupported(f"cannot decode {code[:16].hex()}")
+        return ops, texts
+
+
+class Decoder:
+    """Decodes for one instruction set; knows its register layout."""
+
+    def __init__(self, row: IsaRow) -> None:
+        self.row = row
+        self._translators: dict[tuple[int, bool], _Translator] = {}
+        registers = self._translator(0, False).context.registers
+        layout = [(name, v.offset, v.size) for name, v in registers.items() if v.space.name == "register"]
+        significant = {**dict.fromkeys(row.one_bit, 1), **dict(row.significant_bits)}
+        self.layout = RegisterLayout(layout, row.big_endian, frozenset(row.split), significant)
+        self.registers = {name: Varnode(Space.REGISTER, offset, size) for name, offset, size in layout}
+        self.assembler = SnippetAssembler(self.registers.get)
+        self.overlay = Overlay(row, self.assembler, self.registers)
+        self._zero = self.registers[row.zero_register] if row.zero_register else None
+
+    def decode(self, pc: int, code: bytes) -> Instruction:
+        """The instruction `code` starts with, as it would run at `pc`; raises Unsupported."""
+        address = self.row.code_address(pc)
+        mode = pc & self.row.mode_mask
+        try:
+            if mode >= len(self.row.modes):
+                raise Unsupported("decoding mode (compressed instruction set of another kind)")
+            if address % self.row.alignment or (self.row.mode_mask and not mode and address % 4):
+                raise Unsupported("misaligned instruction address")
+            return self._decode(pc, address, mode, code)
+        except Unsupported as error:
+            raise error.located(pc, "") from None
+
+    def _decode(self, pc: int, address: int, mode: int, code: bytes) -> Instruction:
+        if mode == 1 and _it_block_length(code, self.row.big_endian):
+            return self._decode_it_block(pc, address, code)
+        translator = self._translator(mode, False)
+        raw, texts = translator.translate(code, address, 1)
+        text = texts[0]
+        marks = raw[0].inputs
+        length = sum(mark.size for mark in marks)
+        used = bytes(code[:length])
+        if len(used) < length:
+            raise Unsupported(f"cannot decode {code[:16].hex()}: truncated")
+        if self.row.mode_mask:
+            self._remember_commits(mode, raw, text, address + length)
+        ops = self._corrected(raw[1:], text, used)
+        return Instruction(pc, used, tuple(ops), text.mnem, text.body)
+
+    def _remember_commits(self, mode: int, raw: list[Any], text: Any, following: int) -> None:
+        if text.mnem.lower().startswith("blx"):
+            targets = [op.inputs[0].offset for op in raw if op.opcode.name == "CALL"]
+            self._translator(mode, False).tainted.update(targets)
+        if _COMMITS_NEXT.fullmatch(text.body):
+            self._translator(mode, False).tainted.add(following)
+
+    def _decode_it_block(self, pc: int, address: int, code: bytes) -> Instruction:
+        """An IT instruction with the (up to four) instructions it governs, as one unit.
+
+        Jumping into the middle of the block runs the rest unconditionally (ITSTATE is zero after any branch), which is
+        what decoding at that address by itself gives.
+        """
+        count = 1 + _it_block_length(code, self.row.big_endian)
+        translator = self._translator(1, True)
+        raw, texts = translator.translate(code, address, count)
+        starts: dict[int, int] = {}
+        parts: list[tuple[int, list[Any]]] = []
+        for op in raw:
+            if op.opcode.name == "IMARK":
+                parts.append((op.inputs[0].offset, []))
+            else:
+                parts[-1][1].append(op)
+        if len(parts) != count:
+            raise Unsupported("IT block that runs past the readable bytes")
+        translator.tainted.update(start for start, _ in parts[1:])
+        end = parts[-1][0] + texts[-1].length
+        translator.tainted.add(end)
+        ops: list[Op] = []
+        for (start, part), text in zip(parts, texts, strict=True):
+            starts[start] = len(ops)
+            offset = start - address
+            ops.extend(self._corrected(part, text, bytes(code[offset : offset + text.length])))
+        starts[end] = len(ops)
+        for index, op in enumerate(ops):
+            if op.opcode in ("BRANCH", "CBRANCH") and op.inputs[0].space is Space.RAM and op.inputs[0].offset in starts:
+                distance = (starts[op.inputs[0].offset] - index) & 0xFFFFFFFF
+                ops[index] = Op(op.opcode, None, (Varnode(Space.CONST, distance, 4), *op.inputs[1:]))
+        text = "; ".join(f"{t.mnem} {t.body}".strip() for t in texts)
+        mnemonic, _, operands = text.partition(" ")
+        return Instruction(pc, bytes(code[: end - address]), tuple(ops), mnemonic, operands)
+
+    def _corrected(self, raw: list[Any], text: Any, used: bytes) -> list[Op]:
+        ops = [self._convert(op) for op in raw]
+        return self.overlay.apply(ops, text.mnem, text.body, used)
+
+    def _convert(self, raw: Any) -> Op:
+        opcode: str = raw.opcode.name
+        if opcode == "CALLOTHER":
+            name = raw.inputs[0].getUserDefinedOpName()
+            treatment = self.overlay.callother.get(name, "")
+            output = self._varnode(raw.output, True) if raw.output is not None else None
+            if treatment == "nop" and output is None:
+                return Op("NOP", None, ())
+            if treatment.startswith("trap "):
+                kind = FaultKind.of_label(treatment.removeprefix("trap "))
+                return Op("TRAP", None, (Varnode(Space.CONST, kind, 1), Varnode(Space.CONST, 1, 1)))
+            return Op(f"CALLOTHER({name})", output, tuple(self._varnode(v, False) for v in raw.inputs[1:]))
+        inputs = raw.inputs
+        if opcode in ("LOAD", "STORE"):
+            space = inputs[0].getSpaceFromConst().name
+            inputs = inputs[1:]
+            if space != "ram":
+                opcode = f"{opcode}({space})"
+        output = self._varnode(raw.output, True) if raw.output is not None else None
+        return Op(opcode, output, tuple(self._varnode(varnode, False) for varnode in inputs))
+
+    def _varnode(self, raw: Any, written: bool) -> Varnode:
+        space = _SPACES.get(raw.space.name)
+        if space is None:
+            raise Unsupported(f"storage in {raw.space.name} space")
+        varnode = Varnode(space, raw.offset, raw.size)
+        zero = self._zero
+        if zero is not None and space is Space.REGISTER and zero.offset <= varnode.offset < zero.offset + zero.size:
+            # Reads give 0; a write goes to a temporary nobody reads.
+            return Varnode(Space.UNIQUE, (1 << 41), raw.size) if written else Varnode(Space.CONST, 0, raw.size)
+        return varnode
+
+    def _translator(self, mode: int, block: bool) -> _Translator:
+        key = (mode, block)
+        if key not in self._translators:
+            self._translators[key] = _Translator(self.row.sleigh, self.row.modes[mode])
+        return self._translators[key]
+
+
+def _it_block_length(code: bytes, big_endian: bool) -> int:
+    """How many instructions a Thumb IT instruction governs; 0 if `code` does not start with one."""
+    if len(code) < 2:
+        return 0
+    high, low = (code[0], code[1]) if big_endian else (code[1], code[0])
+    mask = low & 0xF
+    if high != 0xBF or mask == 0:
+        return 0
+    return 4 - ((mask & -mask).bit_length() - 1)
+
+
+@cache
+def decoder_for(isa: str) -> Decoder:
+    """The process-wide decoder of an instruction set (a SLEIGH context is costly and not thread-safe)."""
+    return Decoder(isa_rows()[isa])
