@@ -147,7 +147,7 @@ def _constant_row(value: int, width: int) -> list[Term]:
 
 
 def _segments(op: str, a: Term, b: Term, width: int) -> Term | None:
-    """The result as a row if in every aligned segment one side is all zeros or all ones, or both are the same."""
+    """The result as a row if in every aligned segment one side is all zeros or ones, or both are equal."""
     left, right = pieces.split(a), pieces.split(b)
     if b.op == "const":
         if _runs(b.data, width) > MASK_RUNS:

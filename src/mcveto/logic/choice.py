@@ -45,7 +45,7 @@ def ite(c: Term, a: Term, b: Term) -> Term:
 
 
 def _is_negative(c: Term) -> bool:
-    """Of a condition and its negation one is the positive form: < rather than <=, x < k rather than k' < x."""
+    """Of a condition and its negation one is the positive form: < rather than <=, x < k rather than k < x."""
     return c.op in ("not", "ule", "sle") or (c.op in ("ult", "slt") and c.args[0].op == "const")
 
 
