@@ -1,0 +1,1 @@
+def pretty(t): return f"<{t.op} {t.width} {t.data}>"
