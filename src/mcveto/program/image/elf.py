@@ -1,10 +1,10 @@
 """ELF executables, position-independent executables and shared objects, mapped the way Linux maps them.
 
-* Whole pages: the kernel maps pages of 4 KiB, so the bytes of the file around a segment are visible too, and zeros after
-  a segment with a zero-filled tail. A segment is extended that far, but never into its neighbour. Without this, an access
-  that succeeds on the machine would count as a fault.
-* ET_DYN files are moved to `base` (default 0x400000) and their dynamic relocations are applied. The table is found through
-  the program headers: stripped files have no other.
+* Whole pages: the kernel maps pages of 4 KiB, so the bytes of the file around a segment are visible too, and
+  zeros after a segment with a zero-filled tail. A segment is extended that far, but never into its neighbour.
+  Without this, an access that succeeds on the machine would count as a fault.
+* ET_DYN files are moved to `base` (default 0x400000) and their dynamic relocations are applied. The table is
+  found through the program headers: stripped files have no other.
 * What another module would fill in stays unspecified, e.g. the cells of imported functions.
 * PT_GNU_RELRO and PT_GNU_STACK are ignored: the memory they protect keeps the permissions of its segment.
 """
@@ -32,7 +32,7 @@ from mcveto.program.image.elf_rules import RULES
 from mcveto.program.image.elf_symbols import SymbolTable
 from mcveto.program.image.memory import Memory, Notes
 from mcveto.program.image.model import Image, Permission
-from mcveto.program.image.plt import stubs_of
+from mcveto.program.image.plt import import_addresses
 from mcveto.program.image.request import LoadRequest
 
 DEFAULT_BASE = 0x400000
@@ -69,9 +69,8 @@ def _load_program(elf: ElfFile) -> Image:
     dynamic = Dynamic.read(elf, memory, notes, bias)
     imports: dict[str, int] = {}
     if dynamic is not None:
-        slots = dynamic.relocate(has_interpreter)
-        stubs = stubs_of(elf.isa, memory, {address: name for name, address in slots.items()}, dynamic.got)
-        imports = {name: stubs.get(name, address) for name, address in sorted(slots.items())}
+        cells = dynamic.relocate(has_interpreter)
+        imports = import_addresses(elf.isa, memory, cells, dynamic.got)
         imports.update(dynamic.stub_symbols)
     elif elf.type == ET_EXEC:
         _forget_start_up_relocations(elf, memory, notes)
@@ -136,7 +135,7 @@ def _map_segments(elf: ElfFile, loads: list[ProgramHeader], bias: int, memory: M
                 tail = elf.data[position : position + end - (header.address + header.memory_size)]
         if previous_end > header.address & -PAGE and previous_flags != header.flags & 7:
             notes.add(
-                f"segments share the page at {(header.address & -PAGE) + bias:#x}; each keeps its own permissions",
+                f"segments share the page at {(header.address & -PAGE) + bias:#x}: each keeps its permissions",
                 "segments share a page",
             )
         permissions = Permission(header.flags & 7)
@@ -182,8 +181,7 @@ def _forget_start_up_relocations(elf: ElfFile, memory: Memory, notes: Notes) -> 
                 continue
             memory.forget(relocation.offset, elf.bits // 8)
             notes.add(
-                f"the cell at {relocation.offset:#x} is set by start-up code (relocation {rule.name if rule else '?'}):"
-                " it is unspecified at entry",
+                f"the cell at {relocation.offset:#x} is set by start-up code: unspecified",
                 "cell set by start-up code",
             )
 

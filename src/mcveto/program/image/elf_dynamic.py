@@ -1,6 +1,8 @@
-"""The dynamic table of an ELF file and the relocations it lists, as a dynamic linker would process them at start-up.
+"""The dynamic table of an ELF file and the relocations it lists, as a dynamic linker would process them at
+start-up.
 
-Only this one module is known: a symbol that it does not define, and the cell that should hold it, are unspecified.
+Only this one module is known: a symbol that it does not define, and the cell that should hold it, are
+unspecified.
 """
 
 import struct
@@ -64,11 +66,11 @@ class Dynamic:
         count = min(self._symbol_count(), MAX_SYMBOLS, len(self.elf.data) // 16)
         return [symbol for symbol in map(self._symbol, range(count)) if symbol is not None]
 
-    def relocate(self, has_interpreter: bool) -> dict[str, int]:
-        """Apply everything; the result maps imported names to the cells that would hold their addresses."""
+    def relocate(self, has_interpreter: bool) -> dict[int, str]:
+        """Apply everything; the result maps cells to the imported names they would hold."""
         elf = self.elf
         relocator = Relocator(self.memory, self.notes, elf.isa, self.bias)
-        cells: dict[str, int] = {}
+        cells: dict[int, str] = {}
         in_place = self._apply_relative_bitmap()
         relocations: list[RawRelocation] = []
         for start, size, explicit in (
@@ -93,7 +95,7 @@ class Dynamic:
             if rule is not None and rule.formula == "copy" and symbol is not None:
                 self.memory.forget(place, symbol.size)
                 self.notes.add(
-                    f"{symbol.name or 'data'} at {place:#x} is copied from a library at start-up: unspecified",
+                    f"{symbol.name or 'data'} at {place:#x} is copied from a library: unspecified",
                     "copied from a library",
                 )
                 continue
@@ -110,26 +112,26 @@ class Dynamic:
         return cells
 
     def _summarise(
-        self, cells: dict[str, int], preemptible: int, has_interpreter: bool, in_place: bool
+        self, cells: dict[int, str], preemptible: int, has_interpreter: bool, in_place: bool
     ) -> None:
         if cells:
             self.notes.add(
-                f"{len(cells)} imported symbols: the cells that hold their addresses are unspecified"
+                f"{len(set(cells.values()))} imported symbols: the cells that hold their addresses are unspecified"
             )
         is_program = has_interpreter or bool(self.tags.get(_FLAGS_1, 0) & _DF_1_PIE)
         if preemptible and not is_program:
             self.notes.add(
-                f"{preemptible} references to the library's own symbols assume that no other module redefines them"
+                f"{preemptible} references to its own symbols assume that no other module redefines them"
             )
         if in_place and self.bias and is_program and not has_interpreter:
             self.notes.add(
-                "relocations are applied as if start-up code had run; start-up code that relocates the program itself"
-                " would apply them twice: choose an entry point after it"
+                "relocations are applied as if start-up code had run; start-up code that applies them itself"
+                " would do so twice: choose an entry point after it"
             )
 
-    def _import(self, symbol: Symbol, place: int, cells: dict[str, int]) -> None:
+    def _import(self, symbol: Symbol, place: int, cells: dict[int, str]) -> None:
         if symbol.name:
-            cells.setdefault(symbol.name, place)
+            cells[place] = symbol.name
             if symbol.value:
                 self.stub_symbols.setdefault(symbol.name, symbol.value + self.bias)
 
@@ -150,7 +152,7 @@ class Dynamic:
         return Target(symbol.name, address & ~1 if thumb else address, thumb=thumb), symbol
 
     def _apply_relative_bitmap(self) -> bool:
-        """DT_RELR: an even word is an address to relocate, an odd one a bitmap of the words that follow it."""
+        """DT_RELR: an even word is an address to relocate, an odd one a bitmap of the words after it."""
         if _RELR not in self.tags or not self.tags.get(_RELRSZ, 0):
             return False
         table, size = self._table(_RELR, _RELRSZ), self.elf.bits // 8
@@ -181,8 +183,8 @@ class Dynamic:
             )
             self.memory.forget(place, size)
 
-    def _relocate_mips_got(self, cells: dict[str, int]) -> None:
-        """MIPS o32: the table has no relocations; local entries move with the module, global ones follow the symbols."""
+    def _relocate_mips_got(self, cells: dict[int, str]) -> None:
+        """MIPS o32: no relocations; local entries move with the module, global ones follow the symbols."""
         tags = self.tags
         if self.got is None or _MIPS_LOCAL_GOTNO not in tags:
             return

@@ -1,8 +1,8 @@
 """Where a relocation puts its value: the bits of an instruction or a data word, described as data.
 
-A field is a container of some bytes and a list of parts `(value bit, width, container bit)`. Reading an implicit
-addend and writing the value follow from the same description. A value that does not fit raises `DoesNotFit`: the caller
-declares the bytes unspecified instead of truncating.
+A field is a container of some bytes and a list of parts `(value bit, width, container bit)`. Reading an
+implicit addend and writing the value follow from the same description. A value that does not fit raises
+`DoesNotFit`: the caller declares the bytes unspecified instead of truncating.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class DoesNotFit(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`check`: "s" signed, "u" unsigned, "e" either, "" truncate; `top` is the bit count that the check is about."""
+    """`check`: "s" signed, "u" unsigned, "e" either, "" truncate; `top` is the number of bits to fit into."""
 
     size: int
     parts: tuple[tuple[int, int, int], ...]

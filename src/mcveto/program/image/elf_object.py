@@ -1,9 +1,10 @@
 """Relocatable ELF objects (`.o`), linked on their own.
 
-Sections are laid out from `base`: code, read-only data, data, zero-filled data, each group on a new page; then common
-symbols and a global offset table if the code asks for one. Relocations are applied against the object's own symbols.
-An undefined symbol gets an address of its own in the import area behind everything, where nothing is mapped: a call of it
-is recognisable, whatever the caller decides that it does. Code that a linker would rewrite (relaxation) stays as it is.
+Sections are laid out from `base`: code, read-only data, data, zero-filled data, each group on a new page;
+then common symbols and a global offset table if the code asks for one. Relocations are applied against the
+object's own symbols. An undefined symbol gets an address of its own in the import area behind everything,
+where nothing is mapped: a call of it is recognisable, whatever the caller decides that it does. Code that a
+linker would rewrite (relaxation) stays as it is.
 """
 
 from dataclasses import dataclass, field
@@ -232,7 +233,7 @@ class _Linker:
             ", …" if len(undefined) > 5 else ""
         )
         self.notes.add(
-            f"{len(undefined)} undefined symbols ({listed}) stand at {start:#x}-{end:#x}, where nothing is mapped"
+            f"{len(undefined)} undefined symbols ({listed}) stand at {start:#x}-{end:#x}: nothing is mapped there"
         )
         return start, end
 

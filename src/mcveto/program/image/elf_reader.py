@@ -1,8 +1,8 @@
 """ELF structures, read defensively: every offset and count is checked against the file before it is used.
 
-Written here instead of handing the file to a library because the relocations need every detail, and because a damaged
-file must end in one line of text. Section headers of executables are hints (a stripped file may have none, or wrong
-ones); program headers and the dynamic table are what a loader goes by.
+Written here instead of handing the file to a library because the relocations need every detail, and because a
+damaged file must end in one line of text. Section headers of executables are hints (a stripped file may have
+none, or wrong ones); program headers and the dynamic table are what a loader goes by.
 """
 
 import struct

@@ -1,7 +1,8 @@
 """Applying ELF relocations to the memory under construction.
 
-Everything that is not certain — an unknown type, a value that does not fit, a symbol that another module would
-define, a resolver that would have to run — leaves the bytes unspecified and says so. Nothing is truncated or guessed.
+Everything that is not certain — an unknown type, a value that does not fit, a symbol that another module
+would define, a resolver that would have to run — leaves the bytes unspecified and says so. Nothing is
+truncated or guessed.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ class CannotApply(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The symbol of a relocation; `address` is None when only another module could tell, `why` says which case."""
+    """The symbol of a relocation; where its `address` cannot be known here, `why` says the reason."""
 
     name: str
     address: int | None
@@ -189,7 +190,8 @@ class Relocator:
             case "gprel":
                 return symbol + addend - self._gp()
             case "ppcplt":
-                # An addend of 0x8000 or more locates the caller's GOT for a PLT stub; the call itself goes to S.
+                # An addend of 0x8000 or more locates the caller's GOT for a PLT stub; the
+                # call itself goes to S.
                 return symbol + (addend if addend < 0x8000 else 0) - place
             case "mipsrel32":
                 return addend + symbol if relocation.target.name else addend + self.bias
@@ -281,7 +283,8 @@ class Relocator:
     def _apply_mips_pair(self, pending: list[Relocation], low: Relocation) -> None:
         """MIPS o32: a LO16 completes every HI16 (and local GOT16) before it that has the same symbol.
 
-        The addend AHL is (AHI << 16) + signed ALO; `_gp_disp` means the distance from the HI16 to the global pointer.
+        The addend AHL is (AHI << 16) + signed ALO; `_gp_disp` means the distance from the HI16 to the global
+        pointer.
         """
         rule = RULES[self.isa][low.type]
         partners = [hi for hi in pending if hi.target == low.target]

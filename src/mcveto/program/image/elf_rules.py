@@ -1,16 +1,16 @@
 """Relocation types of the supported machines: number → name, formula, places. Only data.
 
-Formulas, with S the symbol, A the addend, P the place, B the load bias, G the symbol's cell in the global offset table
-at `got`:
+Formulas, with S the symbol, A the addend, P the place, B the load bias, G the symbol's cell in the global
+offset table at `got`:
 
     abs S+A        pc S+A-P          page Page(S+A)-Page(P)    rel B+A        slot S, plus an explicit A
     got G+A        gotpc G+A-P       gotpage Page(G+A)-Page(P) gotrel G+A-got gotoff S+A-got   gotbase got+A-P
     add, sub, set  the stored value plus, minus, replaced by S+A               none nothing to do
     absdata, pcdata like abs, pc but with the Thumb bit of a function's address
     copy, ifunc, unsupported: cannot be known here
-The remaining names are handled one by one in `elf_relocate`. Sources: the processor supplements of the System V ABI
-(i386 1.1, AMD64 1.0, PowerPC 1995 and its Linux supplement, MIPS 3rd ed.), "ELF for the Arm Architecture" and "… for the
-Arm 64-bit Architecture" (2023Q1), "RISC-V ELF psABI" 1.0.
+The remaining names are handled one by one in `elf_relocate`. Sources: the processor supplements of the System
+V ABI (i386 1.1, AMD64 1.0, PowerPC 1995 and its Linux supplement, MIPS 3rd ed.), "ELF for the Arm
+Architecture" and "… for the Arm 64-bit Architecture" (2023Q1), "RISC-V ELF psABI" 1.0.
 """
 
 from dataclasses import dataclass

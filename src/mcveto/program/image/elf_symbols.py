@@ -1,7 +1,7 @@
 """Names for addresses from ELF symbol tables.
 
-A name that several local symbols share would be ambiguous: it appears as `name@0x…` for each of them, and the plain name
-only exists when a global symbol has it.
+A name that several local symbols share would be ambiguous: it appears as `name@0x…` for each of them, and the
+plain name only exists when a global symbol has it.
 """
 
 from dataclasses import dataclass, field

@@ -29,7 +29,8 @@ def function_starts(image: Image) -> tuple[int, ...]:
         entries = table.get_entries()
         starts = {entry["initial_location"] for entry in entries if isinstance(entry, FDE)}
     except Exception:
-        # A damaged table is ordinary input and the library raises whatever it stumbles over; nothing depends on it.
+        # A damaged table is ordinary input and the library raises whatever it stumbles over;
+        # nothing depends on it.
         return ()
     mask = (1 << 8 * word) - 1
     return tuple(sorted(s & mask for s in starts if isinstance(s, int) and image.segment_at(s & mask)))

@@ -1,8 +1,9 @@
 """Files that are just bytes at addresses: Intel HEX, Motorola S-records, raw blobs.
 
-Both text formats are read strictly: every line must be a record with a right checksum, and every byte may be given
-only once. They carry neither a machine nor permissions: each contiguous run is one rwx segment. References: Intel's
-"Hexadecimal Object File Format Specification" (rev. A, 1988), Motorola's M68000 Family Programmer's Reference, app. C.
+Both text formats are read strictly: every line must be a record with a right checksum, and every byte may be
+given only once. They carry neither a machine nor permissions: each contiguous run is one rwx segment.
+References: Intel's "Hexadecimal Object File Format Specification" (rev. A, 1988), Motorola's M68000 Family
+Programmer's Reference, app. C.
 """
 
 import re

@@ -1,6 +1,7 @@
 """From a path to an `Image`: read the file safely, recognise its format by content, hand over to its loader.
 
-A raw blob is only assumed when the caller names an architecture and nothing else matches, or asks for it explicitly.
+A raw blob is only assumed when the caller names an architecture and nothing else matches, or asks for it
+explicitly.
 """
 
 import errno
@@ -10,7 +11,7 @@ import stat
 from pathlib import Path
 
 from mcveto.errors import InputFileError, UsageError
-from mcveto.program.image import elf, hexfiles
+from mcveto.program.image import elf, hexfiles, macho, pe
 from mcveto.program.image.model import ISAS, Image, address_bits
 from mcveto.program.image.request import LoadRequest
 
@@ -28,8 +29,9 @@ def load_image(
 ) -> Image:
     """Load a binary.
 
-    `arch` is needed for formats that do not name their machine and selects one from a fat Mach-O file; `base` moves a
-    relocatable file (default 0x400000 for ELF); `entry` replaces the file's entry point; `format` skips recognition.
+    `arch` is needed for formats that do not name their machine and selects one from a fat Mach-O file; `base`
+    moves a relocatable file (default 0x400000 for ELF); `entry` replaces the file's entry point; `format`
+    skips recognition.
     """
     if arch is not None and arch not in ISAS:
         raise UsageError(f"unknown architecture '{arch}'", f"known: {', '.join(ISAS)}")
@@ -44,6 +46,10 @@ def load_image(
     match format or _recognise(request):
         case "elf":
             image = elf.load(request)
+        case "pe":
+            image = pe.load(request)
+        case "macho":
+            image = macho.load(request)
         case "ihex":
             image = hexfiles.load_intel_hex(request)
         case "srec":
@@ -59,6 +65,10 @@ def _recognise(request: LoadRequest) -> str:
     data = request.data
     if data.startswith(b"\x7fELF"):
         return "elf"
+    if pe.looks_like(data):
+        return "pe"
+    if macho.looks_like(data):
+        return "macho"
     if hexfiles.looks_like_intel_hex(data):
         return "ihex"
     if hexfiles.looks_like_srecord(data):
@@ -79,7 +89,8 @@ def _is_text(data: bytes) -> bool:
 
 def _read_file(path: str) -> bytes:
     try:
-        # Checked before opening, because opening a device can have effects, and after, because the path may change.
+        # Checked before opening, because opening a device can have effects, and after, because the
+        # path may change.
         _require_regular(path, Path(path).stat())
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as stream:

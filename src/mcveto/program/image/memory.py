@@ -1,7 +1,8 @@
 """The memory under construction: loaders map segments, relocations patch them, `freeze` checks and sorts.
 
-Sizes come from hostile headers, so nothing is allocated because a header says so: `content` is a slice of the file, the
-rest of a segment is a number. Two segments that claim the same byte are refused; there is no rule by which one wins.
+Sizes come from hostile headers, so nothing is allocated because a header says so: `content` is a slice of the
+file, the rest of a segment is a number. Two segments that claim the same byte are refused; there is no rule
+by which one wins.
 """
 
 from bisect import bisect_right
@@ -65,7 +66,7 @@ class Memory:
             raise InputFileError(f"{self._path}: segment {name} has more bytes in the file than in memory")
         if address < 0 or address + size > 1 << self._bits:
             raise InputFileError(
-                f"{self._path}: segment {name} ({address:#x}, {size:#x} bytes) exceeds the {self._bits}-bit address space"
+                f"{self._path}: segment {name} ({address:#x}, {size:#x} bytes) exceeds {self._bits}-bit addresses"
             )
         self._mapped += size
         if self._mapped > MAX_MAPPED_BYTES:

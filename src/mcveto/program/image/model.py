@@ -1,8 +1,9 @@
 """The loaded program: segments of bytes with permissions, and what is known about addresses in them.
 
 An `Image` is the memory of the program at its entry, as far as the file determines it. Bytes in `unspecified`
-are mapped but not known (an import's address, a relocation that was not applied): whoever reads the image must treat
-them as arbitrary. Symbols and function starts only help humans to name addresses; no verdict may depend on them.
+are mapped but not known (an import's address, a relocation that was not applied): whoever reads the image
+must treat them as arbitrary. Symbols and function starts only help humans to name addresses; no verdict may
+depend on them.
 """
 
 import difflib
@@ -66,7 +67,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A loaded binary. `segments` are sorted and do not overlap; `unspecified` holds half-open address ranges."""
+    """A loaded binary. `segments` are sorted and disjoint; `unspecified` holds half-open address ranges."""
 
     path: str
     sha256: str
@@ -82,8 +83,8 @@ class Image:
     thumb_entry: bool = False
     thumb_symbols: frozenset[str] = frozenset()
     import_area: tuple[int, int] | None = None
-    """Addresses that stand for the undefined symbols of a relocatable object. Nothing is mapped there, and yet no
-    access is a fault: code and data exist in another module and are simply not known."""
+    """Addresses that stand for the undefined symbols of a relocatable object. Nothing is mapped there, and
+    yet no access is a fault: code and data exist in another module and are simply not known."""
     frame_table: tuple[int, int] | None = None
     """Address range of the `.eh_frame` data, when there is one."""
     _cache: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
@@ -125,8 +126,8 @@ class Image:
     def resolve(self, text: str) -> int:
         """The address a user wrote: `0x…`, decimal, `symbol`, `symbol+off` or `module+off`.
 
-        `module` is "image" or the file's name with or without its suffix; `module+off` counts from `base`. A symbol
-        of that name comes first.
+        `module` is "image" or the file's name with or without its suffix; `module+off` counts from `base`. A
+        symbol of that name comes first.
         """
         text = text.strip()
         if _NUMBER.fullmatch(text):

@@ -1,8 +1,8 @@
 """Finding the stubs through which an executable calls imported functions (the procedure linkage table).
 
-A stub loads one known cell and jumps to what it holds, in a sequence that is fixed per machine. The code is searched for
-these sequences; a match counts only if the cell is that of an import, so data that looks like code does no harm beyond a
-second name. Machines without a matcher name the cell itself.
+A stub loads one known cell and jumps to what it holds, in a sequence that is fixed per machine. The code is
+searched for these sequences; a match counts only if the cell is that of an import, so data that looks like
+code does no harm beyond a second name. Machines without a matcher name the cell itself.
 """
 
 import struct
@@ -13,8 +13,8 @@ from mcveto.program.image.memory import Memory
 MAX_CODE_BYTES = 64 << 20
 
 
-def stubs_of(isa: str, memory: Memory, cells: dict[int, str], got: int | None) -> dict[str, int]:
-    """Import name → address of its stub, for the cells given; the lowest address where there are several."""
+def import_addresses(isa: str, memory: Memory, cells: dict[int, str], got: int | None) -> dict[str, int]:
+    """Import name → address of its stub, or of its first cell where no stub is found."""
     stubs: dict[str, int] = {}
     if not cells:
         return stubs
@@ -22,7 +22,9 @@ def stubs_of(isa: str, memory: Memory, cells: dict[int, str], got: int | None) -
         for address, cell in _candidates(isa, start, code[:MAX_CODE_BYTES], got):
             if cell in cells:
                 stubs.setdefault(cells[cell], address)
-    return stubs
+    for cell in sorted(cells):
+        stubs.setdefault(cells[cell], cell)
+    return {name: stubs[name] for name in sorted(stubs)}
 
 
 def _candidates(isa: str, start: int, code: bytes, got: int | None) -> Iterator[tuple[int, int]]:
