@@ -135,7 +135,7 @@ def _map_segments(elf: ElfFile, loads: list[ProgramHeader], bias: int, memory: M
                 tail = elf.data[position : position + end - (header.address + header.memory_size)]
         if previous_end > header.address & -PAGE and previous_flags != header.flags & 7:
             notes.add(
-                f"segments share the page at {(header.address & -PAGE) + bias:#x}: each keeps its permissions",
+                f"segments share the page at {(header.address & -PAGE) + bias:#x}: each keeps its own flags",
                 "segments share a page",
             )
         permissions = Permission(header.flags & 7)

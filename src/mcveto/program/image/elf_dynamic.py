@@ -116,7 +116,7 @@ class Dynamic:
     ) -> None:
         if cells:
             self.notes.add(
-                f"{len(set(cells.values()))} imported symbols: the cells that hold their addresses are unspecified"
+                f"{len(set(cells.values()))} imported symbols: the cells for their addresses are unspecified"
             )
         is_program = has_interpreter or bool(self.tags.get(_FLAGS_1, 0) & _DF_1_PIE)
         if preemptible and not is_program:

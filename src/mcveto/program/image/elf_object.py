@@ -233,7 +233,7 @@ class _Linker:
             ", …" if len(undefined) > 5 else ""
         )
         self.notes.add(
-            f"{len(undefined)} undefined symbols ({listed}) stand at {start:#x}-{end:#x}: nothing is mapped there"
+            f"{len(undefined)} undefined symbols ({listed}) stand at {start:#x}-{end:#x} (not mapped)"
         )
         return start, end
 

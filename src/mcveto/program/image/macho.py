@@ -1,8 +1,7 @@
 """Mach-O executables and libraries for x86, x86-64 and ARM64, thin or fat.
 
-Headers and segments are read here; the fix-up formats of the dynamic linker (opcode streams and chained
-pointers) are LIEF's business. Rebases are applied. Binds, i.e. pointers into other libraries, are
-unspecified.
+Headers and segments are read here; the opcode streams of the dynamic linker are LIEF's business. Rebases are
+applied. Binds, i.e. pointers into other libraries, are unspecified.
 """
 
 import struct
@@ -12,7 +11,7 @@ from typing import Any
 from mcveto.errors import UsageError
 from mcveto.program.image.memory import Memory, Notes
 from mcveto.program.image.model import Image, Permission, address_bits
-from mcveto.program.image.plt import stubs_of
+from mcveto.program.image.plt import import_addresses
 from mcveto.program.image.request import LoadRequest
 
 PAGE = 4096
@@ -20,8 +19,9 @@ MAX_COMMANDS = 10_000
 MAX_FAT = 64
 _ISA = {7: "x86-32", 0x01000007: "x86-64", 0x0100000C: "aarch64"}
 _CPU_NAMES = {12: "arm", 18: "ppc", 0x01000012: "ppc64", 0x0200000C: "arm64_32"}
-_SEGMENT, _SEGMENT_64, _UNIXTHREAD, _MAIN, _REQUIRES_DYLD = 0x1, 0x19, 0x5, 0x28, 0x80000000
+_SEGMENT, _SEGMENT_64, _UNIXTHREAD, _MAIN, _CHAINED, _REQUIRES_DYLD = 0x1, 0x19, 0x5, 0x28, 0x34, 0x80000000
 _EXECUTE, _DYLIB, _BUNDLE = 2, 6, 8
+_PIE = 0x200000
 _ENTRY_REGISTER = {"x86-32": (10, 4), "x86-64": (16, 8), "aarch64": (32, 8)}
 
 
@@ -31,6 +31,7 @@ class _MachO:
     data: bytes
     isa: str
     kind: int
+    movable: bool
     segments: list[tuple[str, int, int, int, int, int]] = field(default_factory=list)
     entry_offset: int | None = None
     entry_address: int | None = None
@@ -56,17 +57,22 @@ def load(request: LoadRequest) -> Image:
     if base % PAGE:
         raise UsageError(f"base address {base:#x} is not a multiple of {PAGE:#x}")
     bias = base - preferred
+    if bias and macho.kind == _EXECUTE and not macho.movable:
+        request.fixed_base(preferred)
     memory = Memory(request.path, address_bits(macho.isa), len(request.data))
+    page = 4 * PAGE if macho.isa == "aarch64" else PAGE
     for name, address, size, offset, file_size, protection in macho.segments:
         if protection == 0:
             continue  # __PAGEZERO: an access there is a fault, and that is what an unmapped address gives
         if offset + file_size > len(data):
             raise request.broken(f"truncated: segment {name} exceeds the file")
-        length = min(file_size, size)
-        memory.map(address + bias, size, data[offset : offset + length], _permissions(protection), name)
+        length, mapped = min(file_size, size), -(-size // page) * page
+        if file_size == size and offset % page == 0:
+            length = mapped  # the rest of the last page shows the file
+        content = data[offset : offset + length]
+        memory.map(address + bias, mapped, content, _permissions(protection), name)
     memory.seal()
-    symbols, slots = _fix_up(macho, memory, bias, preferred)
-    stubs = stubs_of(macho.isa, memory, {address: name for name, address in slots.items()}, None)
+    symbols, cells = _fix_up(macho, memory, bias)
     entry = request.entry
     if entry is None:
         if macho.entry_offset is not None and text is not None:
@@ -84,7 +90,7 @@ def load(request: LoadRequest) -> Image:
         base=base,
         segments=memory.freeze(),
         symbols=symbols,
-        imports={name: stubs.get(name, address) for name, address in sorted(slots.items())},
+        imports=import_addresses(macho.isa, memory, cells, None),
         notes=notes.freeze(),
         unspecified=memory.unspecified(),
     )
@@ -135,7 +141,7 @@ def _read_commands(request: LoadRequest, data: bytes) -> _MachO:
     wide = magic == b"\xcf\xfa\xed\xfe"
     if len(data) < 32 or not (wide or magic == b"\xce\xfa\xed\xfe"):
         raise request.broken("truncated or damaged Mach-O header")
-    cpu, _, kind, count, size = struct.unpack_from("<IIIII", data, 4)
+    cpu, _, kind, count, size, flags = struct.unpack_from("<IIIIII", data, 4)
     if cpu not in _ISA or wide != (address_bits(_ISA[cpu]) == 64):
         raise request.unsupported_machine(f"{_CPU_NAMES.get(cpu, f'CPU type {cpu:#x}')} (Mach-O)")
     request.check_arch(_ISA[cpu])
@@ -144,7 +150,7 @@ def _read_commands(request: LoadRequest, data: bytes) -> _MachO:
     at = 32 if wide else 28
     if at + size > len(data) or count > MAX_COMMANDS:
         raise request.broken(f"truncated or damaged: {count} load commands of {size} bytes exceed the file")
-    macho = _MachO(request, data, _ISA[cpu], kind)
+    macho = _MachO(request, data, _ISA[cpu], kind, bool(flags & _PIE))
     end = at + size
     for _ in range(count):
         if at + 8 > end:
@@ -165,6 +171,8 @@ def _read_command(macho: _MachO, command: int, body: bytes) -> None:
         macho.segments.append((label, address, size, offset, file_size, protection))
     elif command in layouts:
         raise macho.request.broken("damaged: a segment command is too short")
+    elif command == _CHAINED:
+        raise macho.request.broken("chained fix-ups are not supported")
     elif command == _MAIN and len(body) >= 16:
         macho.entry_offset = int.from_bytes(body[8:16], "little")
     elif command == _UNIXTHREAD:
@@ -174,9 +182,7 @@ def _read_command(macho: _MachO, command: int, body: bytes) -> None:
             macho.entry_address = int.from_bytes(body[at : at + width], "little")
 
 
-def _fix_up(
-    macho: _MachO, memory: Memory, bias: int, preferred: int
-) -> tuple[dict[str, int], dict[str, int]]:
+def _fix_up(macho: _MachO, memory: Memory, bias: int) -> tuple[dict[str, int], dict[int, str]]:
     """Apply rebases, forget binds; the result is (symbols, import cells)."""
     import lief
 
@@ -189,26 +195,28 @@ def _fix_up(
     for relocation in binary.relocations:
         kind, place = type(relocation).__name__, (relocation.address + bias) % modulus
         raw = memory.read(place, word)
-        if raw is None or kind not in ("RelocationDyld", "RelocationFixup"):
+        if raw is None or kind != "RelocationDyld":
             macho.notes.add(
                 f"fix-up at {place:#x} not applied: those bytes are unspecified", "fix-up not applied"
             )
             memory.forget(place, word)
             continue
-        value = relocation.target if kind == "RelocationFixup" else int.from_bytes(raw, "little")
+        value = int.from_bytes(raw, "little")
         if not memory.patch(place, ((value + bias) % modulus).to_bytes(word, "little")):
             memory.forget(place, word)
-    slots: dict[str, int] = {}
+    cells: dict[int, str] = {}
     for binding in binary.bindings:
         place = (binding.address + bias) % modulus
         memory.forget(place, word)
         if binding.has_symbol:
-            slots.setdefault(str(binding.symbol.name), place)
-    if slots:
-        macho.notes.add(f"{len(slots)} imported symbols: the cells that hold their addresses are unspecified")
+            cells[place] = str(binding.symbol.name)
+    if cells:
+        macho.notes.add(
+            f"{len(set(cells.values()))} imported symbols: the cells for their addresses are unspecified"
+        )
     symbols: dict[str, int] = {}
     for symbol in binary.symbols:
         # N_STAB entries are debugging information; N_SECT means "defined in a section".
         if symbol.name and symbol.raw_type & 0xE0 == 0 and symbol.raw_type & 0x0E == 0x0E:
             symbols.setdefault(str(symbol.name), (symbol.value + bias) % modulus)
-    return {name: symbols[name] for name in sorted(symbols)}, slots
+    return {name: symbols[name] for name in sorted(symbols)}, cells

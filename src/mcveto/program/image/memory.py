@@ -66,7 +66,7 @@ class Memory:
             raise InputFileError(f"{self._path}: segment {name} has more bytes in the file than in memory")
         if address < 0 or address + size > 1 << self._bits:
             raise InputFileError(
-                f"{self._path}: segment {name} ({address:#x}, {size:#x} bytes) exceeds {self._bits}-bit addresses"
+                f"{self._path}: segment {name} ({address:#x}, {size:#x} bytes) exceeds {self._bits} bits"
             )
         self._mapped += size
         if self._mapped > MAX_MAPPED_BYTES:

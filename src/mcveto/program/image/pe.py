@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from mcveto.errors import UsageError
 from mcveto.program.image.memory import Memory, Notes
 from mcveto.program.image.model import Image, Permission, address_bits
-from mcveto.program.image.plt import stubs_of
+from mcveto.program.image.plt import import_addresses
 from mcveto.program.image.request import LoadRequest
 
 PAGE = 4096
@@ -67,9 +67,8 @@ def load(request: LoadRequest) -> Image:
     memory = Memory(request.path, address_bits(pe.isa), len(request.data))
     _map(pe, memory, base)
     _rebase(pe, memory, base)
-    slots = _imports(pe, memory, base)
+    cells = _imports(pe, memory, base)
     _forget_loader_cells(pe, memory, base)
-    stubs = stubs_of(pe.isa, memory, {address: name for name, address in slots.items()}, None)
     entry: int | None = request.entry
     if entry is None:
         entry = base + pe.entry if pe.entry else None
@@ -84,7 +83,7 @@ def load(request: LoadRequest) -> Image:
         base=base,
         segments=memory.freeze(),
         symbols=_symbols(pe, memory, base),
-        imports={name: stubs.get(name, address) for name, address in sorted(slots.items())},
+        imports=import_addresses(pe.isa, memory, cells, None),
         notes=pe.notes.freeze(),
         unspecified=memory.unspecified(),
     )
@@ -179,15 +178,15 @@ def _rebase_one(pe: _Pe, memory: Memory, place: int, kind: int, delta: int) -> N
         if memory.patch(place, value.to_bytes(width, "little")):
             return
     pe.notes.add(
-        f"base relocation type {kind} at {place:#x} not applied: those bytes are unspecified",
+        f"base relocation type {kind} at {place:#x} not applied: unspecified",
         "base relocation",
     )
     memory.forget(place, width or 8)
 
 
-def _imports(pe: _Pe, memory: Memory, base: int) -> dict[str, int]:
-    """Forget the import address table; the result maps names to their cells in it."""
-    slots: dict[str, int] = {}
+def _imports(pe: _Pe, memory: Memory, base: int) -> dict[int, str]:
+    """Forget the import address table; the result maps its cells to names."""
+    imported: dict[int, str] = {}
     address = pe.directory(_IMPORT)[0]
     total = 0
     while address:
@@ -213,14 +212,14 @@ def _imports(pe: _Pe, memory: Memory, base: int) -> dict[str, int]:
                 if by_ordinal
                 else _text(memory, base + (number & 0x7FFFFFFF) + 2)
             )
-            slots.setdefault(name or f"{library}@{cell:#x}", cell)
+            imported[cell] = name or f"{library}@{cell:#x}"
             memory.forget(cell, pe.word)
         address += 20
-    if slots:
-        pe.notes.add(f"{len(slots)} imported symbols: the cells that hold their addresses are unspecified")
+    if imported:
+        pe.notes.add(f"{len(imported)} imported symbols: the cells for their addresses are unspecified")
     if pe.directory(_DELAY_IMPORT)[0]:
         pe.notes.add("delay-loaded imports are left as in the file: they lead to the program's own helper")
-    return slots
+    return imported
 
 
 def _forget_loader_cells(pe: _Pe, memory: Memory, base: int) -> None:
@@ -240,9 +239,7 @@ def _forget_loader_cells(pe: _Pe, memory: Memory, base: int) -> None:
             cell = int.from_bytes(raw, "little")
             if memory.read(cell, pe.word) is not None:
                 memory.forget(cell, pe.word)
-                pe.notes.add(
-                    f"the cell at {cell:#x} is set by the system's loader: unspecified", "set by the loader"
-                )
+                pe.notes.add(f"the cell at {cell:#x} is set by the system: unspecified", "set by the loader")
 
 
 def _symbols(pe: _Pe, memory: Memory, base: int) -> dict[str, int]:
