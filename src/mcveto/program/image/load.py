@@ -1,0 +1,123 @@
+"""From a path to an `Image`: read the file safely, recognise its format by content, hand over to its loader.
+
+A raw blob is only assumed when the caller names an architecture and nothing else matches, or asks for it
+explicitly.
+"""
+
+import errno
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+from mcveto.errors import InputFileError, UsageError
+from mcveto.program.image import elf, hexfiles, macho, pe
+from mcveto.program.image.model import ISAS, Image, address_bits
+from mcveto.program.image.request import LoadRequest
+
+MAX_FILE_SIZE = 2 << 30
+FORMATS = ("elf", "pe", "macho", "ihex", "srec", "raw")
+
+
+def load_image(
+    path: str | os.PathLike[str],
+    *,
+    arch: str | None = None,
+    base: int | None = None,
+    entry: int | None = None,
+    format: str | None = None,
+) -> Image:
+    """Load a binary.
+
+    `arch` is needed for formats that do not name their machine and selects one from a fat Mach-O file; `base`
+    moves a relocatable file (default 0x400000 for ELF); `entry` replaces the file's entry point; `format`
+    skips recognition.
+    """
+    if arch is not None and arch not in ISAS:
+        raise UsageError(f"unknown architecture '{arch}'", f"known: {', '.join(ISAS)}")
+    if format is not None and format not in FORMATS:
+        raise UsageError(f"unknown file format '{format}'", f"known: {', '.join(FORMATS)}")
+    for what, value in (("base", base), ("entry", entry)):
+        if value is not None and not 0 <= value < 1 << (address_bits(arch) if arch else 64):
+            raise UsageError(f"{what} address {value:#x} is outside the address space")
+    name = os.fspath(path)
+    data = _read_file(name)
+    request = LoadRequest(name, data, hashlib.sha256(data).hexdigest(), arch, base, entry)
+    match format or _recognise(request):
+        case "elf":
+            image = elf.load(request)
+        case "pe":
+            image = pe.load(request)
+        case "macho":
+            image = macho.load(request)
+        case "ihex":
+            image = hexfiles.load_intel_hex(request)
+        case "srec":
+            image = hexfiles.load_srecord(request)
+        case _:
+            image = hexfiles.load_raw(request)
+    if not image.segments:
+        raise InputFileError(f"{name}: nothing in it is loaded into memory")
+    return image
+
+
+def _recognise(request: LoadRequest) -> str:
+    data = request.data
+    if data.startswith(b"\x7fELF"):
+        return "elf"
+    if pe.looks_like(data):
+        return "pe"
+    if macho.looks_like(data):
+        return "macho"
+    if hexfiles.looks_like_intel_hex(data):
+        return "ihex"
+    if hexfiles.looks_like_srecord(data):
+        return "srec"
+    if request.arch is not None:
+        return "raw"
+    kind = "a text file" if _is_text(data) else "not a known binary format"
+    raise InputFileError(
+        f"{request.path}: {kind}; supported are ELF, PE, Mach-O, Intel HEX and S-record files",
+        "a raw blob needs --arch and --base",
+    )
+
+
+def _is_text(data: bytes) -> bool:
+    head = data[:4096]
+    return all(byte >= 0x20 or byte in b"\t\n\r\f" for byte in head) and b"\x7f" not in head
+
+
+def _read_file(path: str) -> bytes:
+    try:
+        # Checked before opening, because opening a device can have effects, and after, because the
+        # path may change.
+        _require_regular(path, Path(path).stat())
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as stream:
+            _require_regular(path, os.fstat(descriptor))
+            data = stream.read(MAX_FILE_SIZE + 1)
+    except (OSError, ValueError) as problem:
+        raise InputFileError(f"{path}: {_reason(problem)}") from problem
+    if len(data) > MAX_FILE_SIZE:
+        raise InputFileError(f"{path}: larger than 2 GiB")
+    if not data:
+        raise InputFileError(f"{path}: the file is empty")
+    return data
+
+
+def _require_regular(path: str, status: os.stat_result) -> None:
+    mode = status.st_mode
+    if stat.S_ISDIR(mode):
+        raise InputFileError(f"{path}: is a directory")
+    if not stat.S_ISREG(mode):
+        raise InputFileError(f"{path}: not a regular file")
+    if status.st_size > MAX_FILE_SIZE:
+        raise InputFileError(f"{path}: {status.st_size} bytes, the limit is 2 GiB")
+
+
+def _reason(problem: OSError | ValueError) -> str:
+    if isinstance(problem, OSError) and problem.errno is not None:
+        return {errno.ENOENT: "no such file", errno.EACCES: "permission denied"}.get(
+            problem.errno, os.strerror(problem.errno)
+        )
+    return "not a valid path"
