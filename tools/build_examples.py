@@ -31,7 +31,7 @@ from elftools.elf.elffile import ELFFile
 ROOT = Path(__file__).resolve().parent.parent / "examples"
 COMMON_FLAGS = [
     *("-g0", "-nostdlib", "-static", "-ffreestanding", "-fno-pic", "-fno-pie", "-fno-sanitize=undefined"),
-    *("-fno-stack-protector", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-fomit-frame-pointer"),
+    *("-fno-stack-protector", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
     *("-Wall", "-Wextra", "-Werror", "-Wl,--build-id=none", "-Wl,-e,_start", "-Wl,--no-gc-sections"),
 ]
 SYMBOL = re.compile(r"@([A-Za-z_.$][\w.$]*)(?:\+(0x[0-9a-fA-F]+|\d+))?")

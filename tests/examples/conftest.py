@@ -35,9 +35,7 @@ class Isa:
 
 X86 = unicorn.UC_ARCH_X86
 ISAS: dict[tuple[str, bool], Isa] = {
-    ("EM_386", True): Isa(
-        X86, unicorn.UC_MODE_32, x86_const.UC_X86_REG_ESP, x86_const.UC_X86_REG_EAX, None
-    ),
+    ("EM_386", True): Isa(X86, unicorn.UC_MODE_32, x86_const.UC_X86_REG_ESP, x86_const.UC_X86_REG_EAX, None),
     ("EM_X86_64", True): Isa(
         X86, unicorn.UC_MODE_64, x86_const.UC_X86_REG_RSP, x86_const.UC_X86_REG_RAX, None
     ),

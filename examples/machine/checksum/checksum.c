@@ -73,7 +73,7 @@ NOINLINE static void long_arithmetic(void) {
     u64 a = (u64)next_random() << 32 | next_random();
     u64 b = (u64)next_random() << (i & 15) | 1;
     s64 sa = (s64)a, sb = (s64)(b << (i * 2));
-    u32 n = (i * 7 + 1) & 63;
+    u32 n = (i * 7 & 63) | 1;
     mix64(a + b);
     mix64(a - b);
     mix64(a * b);
