@@ -75,8 +75,8 @@ def in_chop_but_not_executed(
 def frontiers(
     pds: PDS[P, G], executed: PAutomaton[P, G, bool], unexecuted: Distances[P, G]
 ) -> PAutomaton[Rule[P, G], G, int | None]:
-    """The set of (r, v) with r = ⟨p,γ⟩ ↪ ⟨p',w⟩, ⟨p,γv⟩ ∈ executed and ⟨p',wv⟩ ∈ unexecuted; its weight is that of
-    ⟨p',wv⟩ in unexecuted."""
+    """The set of (r, v) with r = ⟨p,γ⟩ ↪ ⟨p',w⟩, ⟨p,γv⟩ ∈ executed and ⟨p',wv⟩ ∈ unexecuted; the weight of
+    (r, v) is that of ⟨p',wv⟩ in unexecuted."""
     roots: dict[Rule[P, G], list[tuple[tuple[int, int], int | None]]] = {}
     for rule in pds.rules:
         before = executed.read(rule.control, (rule.symbol,))
@@ -98,7 +98,7 @@ def frontiers(
 
 
 def closest(found: PAutomaton[Rule[P, G], G, int | None], limit: int) -> list[Frontier[P, G]]:
-    """The `limit` frontiers of least distance, nearest first, then by stack height; fewer if there are fewer."""
+    """The `limit` frontiers of least distance, nearest first, then by stack height."""
     result = []
     for answer in lightest(found, MIN_PLUS, limit):
         rule, tail = answer.configuration

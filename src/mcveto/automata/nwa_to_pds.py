@@ -38,8 +38,8 @@ Control = Between | Popped[Q]
 
 
 def to_pds(nwa: NWA[Q]) -> PDS[Control[Q], Q]:
-    """A PDS with ⟨p,q0⟩ ⇒* ⟨p, q c1 … cn⟩ exactly if some run of the NWA ends in q with calls pending in cn, …, c1;
-    the actions along the way spell the run's word."""
+    """A PDS with ⟨p,q0⟩ ⇒* ⟨p, q c1 … cn⟩ exactly if some run of the NWA ends in q with calls pending in
+    cn, …, c1; the actions along the way spell the run's word."""
     pds: PDS[Control[Q], Q] = PDS()
     for transition in nwa.transitions():
         if isinstance(transition, Internal):
@@ -77,8 +77,8 @@ def start_configurations(nwa: NWA[Q]) -> list[Configuration[Control[Q], Q]]:
 def executed_configurations(nwa: NWA[Q], runs: Iterable[Run[Q]]) -> Iterator[Configuration[Control[Q], Q]]:
     """The configurations along the runs, TR1669's set X.
 
-    Popping an exit is not a step of the program, so ⟨px,u⟩ counts as executed as soon as ⟨p,x u⟩ is: a frontier at a
-    return is then always the step that arrives at the return state, never the ε-rule before it.
+    Popping an exit is not a step of the program, so ⟨px,u⟩ counts as executed as soon as ⟨p,x u⟩ is: a
+    frontier at a return is then always the step that arrives at the return state, never the ε-rule before it.
     """
     for run in runs:
         pending: list[Q] = []
