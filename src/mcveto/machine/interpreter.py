@@ -11,7 +11,7 @@ Whatever is not understood raises Unsupported with the instruction and its addre
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar, cast
 
 from .domain import Domain
 from .faults import Fault, FaultKind, Unsupported
@@ -58,7 +58,6 @@ class Interpreter(Generic[V]):
         self._row = decoder.row
         self._layout = decoder.layout
         self._mode_cell = decoder.layout.by_name.get(decoder.row.mode_register or "")
-        self._prepared: dict[Instruction, tuple[_Prepared, ...]] = {}
 
     def execute(self, instruction: Instruction, domain: Domain[V]) -> Step:
         """Runs `instruction` in `domain`; raises Fault or Unsupported where there is no next step."""
@@ -70,9 +69,9 @@ class Interpreter(Generic[V]):
     def _run(self, instruction: Instruction, domain: Domain[V]) -> Step:
         if self._mode_cell is not None:
             domain.write_register(self._mode_cell, domain.constant(instruction.pc & 1, self._mode_cell.bits))
-        prepared = self._prepared.get(instruction)
+        prepared = cast(tuple[_Prepared, ...] | None, instruction.prepared)
         if prepared is None:
-            prepared = self._prepared[instruction] = self.prepare(instruction)
+            prepared = instruction.prepared = self.prepare(instruction)
         following = self._row.code_address(instruction.pc) + instruction.size & self._row.address_mask
         temporaries: dict[int, V] = {}
         position = 0

@@ -15,16 +15,18 @@ from .faults import Fault, FaultKind
 
 READ, WRITE, EXECUTE = 4, 2, 1
 
-_MISSING = {
-    READ: FaultKind.UNMAPPED_READ,
-    WRITE: FaultKind.UNMAPPED_WRITE,
-    EXECUTE: FaultKind.UNMAPPED_EXECUTE,
-}
-_DENIED = {
-    READ: FaultKind.READ_PERMISSION,
-    WRITE: FaultKind.WRITE_PERMISSION,
-    EXECUTE: FaultKind.EXECUTE_PERMISSION,
-}
+_MISSING = {READ: FaultKind.UNMAPPED_READ, WRITE: FaultKind.UNMAPPED_WRITE, EXECUTE: FaultKind.UNMAPPED_EXECUTE}
+_DENIED = {READ: FaultKind.READ_PERMISSION, WRITE: FaultKind.WRITE_PERMISSION, EXECUTE: FaultKind.EXECUTE_PERMISSION}
+
+
+def missing(needed: int) -> FaultKind:
+    """The fault of an access where nothing is mapped."""
+    return _MISSING[needed]
+
+
+def denied(needed: int) -> FaultKind:
+    """The fault of an access without the permission it needs."""
+    return _DENIED[needed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,7 @@ class Memory:
             where = (address + offset) & self._mask
             region = self.region_of(where)
             if region is None:
-                raise Fault(_MISSING[needed], where, size)
+                raise Fault(missing(needed), where, size)
             if self._enforce and not region.permissions & needed:
-                raise Fault(_DENIED[needed], where, size)
+                raise Fault(denied(needed), where, size)
             yield region, where - region.start

@@ -54,7 +54,7 @@ class Instruction:
     bit 0 on machines that have one (Thumb).
     """
 
-    __slots__ = ("bytes", "mnemonic", "operands", "ops", "pc", "size")
+    __slots__ = ("bytes", "mnemonic", "operands", "ops", "pc", "prepared", "size")
 
     def __init__(self, pc: int, code: bytes, ops: tuple[Op, ...], mnemonic: str, operands: str) -> None:
         self.pc = pc
@@ -63,6 +63,8 @@ class Instruction:
         self.ops = ops
         self.mnemonic = mnemonic
         self.operands = operands
+        # The interpreter's form of `ops`, made on first use.
+        self.prepared: object = None
 
     @property
     def text(self) -> str:

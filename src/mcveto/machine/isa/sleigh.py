@@ -75,6 +75,7 @@ class Decoder:
     def __init__(self, row: IsaRow) -> None:
         self.row = row
         self._translators: dict[tuple[int, bool], _Translator] = {}
+        self._known: dict[int, list[Instruction]] = {}
         registers = self._translator(0, False).context.registers
         layout = [(name, v.offset, v.size) for name, v in registers.items() if v.space.name == "register"]
         significant = {**dict.fromkeys(row.one_bit, 1), **dict(row.significant_bits)}
@@ -85,7 +86,20 @@ class Decoder:
         self._zero = self.registers[row.zero_register] if row.zero_register else None
 
     def decode(self, pc: int, code: bytes) -> Instruction:
-        """The instruction `code` starts with, as it would run at `pc`; raises Unsupported."""
+        """The instruction `code` starts with, as it would run at `pc`; raises Unsupported.
+
+        The same (pc, bytes) gives the same object: what a decoded instruction looks like never depends on when, or
+        after what, it was decoded.
+        """
+        known = self._known.setdefault(pc, [])
+        for instruction in known:
+            if code.startswith(instruction.bytes):
+                return instruction
+        instruction = self._decode_new(pc, code)
+        known.append(instruction)
+        return instruction
+
+    def _decode_new(self, pc: int, code: bytes) -> Instruction:
         address = self.row.code_address(pc)
         mode = pc & self.row.mode_mask
         try:

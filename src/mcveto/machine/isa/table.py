@@ -51,6 +51,10 @@ class IsaRow:
         """The bit of a code address that is not part of the address (Thumb), or 0."""
         return 1 if self.mode_register else 0
 
+    def longest_unit(self, pc: int) -> int:
+        """How many bytes decoding at `pc` may need: in Thumb, an IT instruction and the four it governs."""
+        return max(self.max_instruction, 18 if pc & self.mode_mask else 0)
+
     def code_address(self, pc: int) -> int:
         """The memory address of the instruction a program counter value designates."""
         return pc & ~self.mode_mask
