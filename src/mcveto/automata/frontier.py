@@ -59,13 +59,9 @@ def in_chop_but_not_executed(
     """The set post*(start) ∩ pre*(target) ∖ executed, weighted by the distance from start or to target."""
     chop: Distances[P, G]
     if near is Near.START:
-        chop = restrict(
-            weighted_post_star(pds, start, MIN_PLUS, weight).configurations, pre_star(pds, target)
-        )
+        chop = restrict(weighted_post_star(pds, start, MIN_PLUS, weight).configurations, pre_star(pds, target))
     elif near is Near.TARGET:
-        chop = restrict(
-            weighted_pre_star(pds, target, MIN_PLUS, weight).configurations, post_star(pds, start)
-        )
+        chop = restrict(weighted_pre_star(pds, target, MIN_PLUS, weight).configurations, post_star(pds, start))
     else:
         forward = lifted(post_star(pds, start), MIN_PLUS)
         chop = intersect_weighted(forward, pre_star(pds, target), lambda one, _: one, MIN_PLUS)

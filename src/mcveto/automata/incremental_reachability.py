@@ -157,9 +157,7 @@ class IncrementalReachability(Generic[Q]):
         """Makes the new node `twin` a copy of `node`, with the same edges in all roles; a start or target node
         has a start or target twin. Paths are exactly the old ones with `node` or `twin` at each visit."""
         if node not in self._ids or twin in self._ids:
-            raise ValueError(
-                f"cannot split {node}, which must be a node, into it and {twin}, which must be new"
-            )
+            raise ValueError(f"cannot split {node}, which must be a node, into it and {twin}, which must be new")
         old = self._ids[node]
         new = self._id(twin)
         if old in self._targets:
@@ -371,8 +369,7 @@ class IncrementalReachability(Generic[Q]):
             checked, self._entries_to_check = self._entries_to_check, {}
             for entry in checked:
                 wanted = any(
-                    (ROOT, call) in self._values and call not in self._targets
-                    for call in self._graph.callers(entry)
+                    (ROOT, call) in self._values and call not in self._targets for call in self._graph.callers(entry)
                 )
                 if wanted and entry not in self._active:
                     self._active[entry] = None

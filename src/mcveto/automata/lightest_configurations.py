@@ -84,9 +84,7 @@ def in_order(automaton: PAutomaton[P, G, W], semiring: SelectiveSemiring[W]) -> 
             push(node.control, (*node.stack, symbol), targets)
 
 
-def lightest(
-    automaton: PAutomaton[P, G, W], semiring: SelectiveSemiring[W], limit: int
-) -> list[Weighted[P, G, W]]:
+def lightest(automaton: PAutomaton[P, G, W], semiring: SelectiveSemiring[W], limit: int) -> list[Weighted[P, G, W]]:
     """The first `limit` configurations of `in_order`; fewer if the set is smaller."""
     return list(islice(in_order(automaton, semiring), limit))
 

@@ -119,9 +119,7 @@ class NWPrefix(NestedWord):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.is_prefix:
-            raise ValueError(
-                f"pending return at position {self.pending_returns[0]}: not a nested-word prefix"
-            )
+            raise ValueError(f"pending return at position {self.pending_returns[0]}: not a nested-word prefix")
 
     def prefix(self, length: int) -> NWPrefix:
         """The first `length` positions; calls whose return is cut off become pending."""

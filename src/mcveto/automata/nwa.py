@@ -60,9 +60,7 @@ class NWA(Generic[Q]):
         self._returns_by_exit: dict[Q, dict[Return[Q], None]] = {}
         self._returns_by_call: dict[Q, dict[Return[Q], None]] = {}
 
-    def add_state(
-        self, state: Q, predicate: Hashable = None, *, initial: bool = False, final: bool = False
-    ) -> None:
+    def add_state(self, state: Q, predicate: Hashable = None, *, initial: bool = False, final: bool = False) -> None:
         """Adds the state or extends it; the predicate of a known state is kept if none is given."""
         if predicate is not None or state not in self._predicates:
             self._predicates[state] = predicate

@@ -21,9 +21,7 @@ from mcveto.automata.nwa import NWA, Call, Return, Run
 Q = TypeVar("Q", bound=Hashable)
 
 
-def shortest_run(
-    nwa: NWA[Q], targets: Iterable[Q] | None = None, *, limit: int = 10_000_000
-) -> Run[Q] | None:
+def shortest_run(nwa: NWA[Q], targets: Iterable[Q] | None = None, *, limit: int = 10_000_000) -> Run[Q] | None:
     """None if L(nwa) = ∅, else a run that accepts a word of L(nwa) of least length.
 
     `targets` replaces the final states. Where the run takes a wildcard transition, its word contains ANY:

@@ -89,9 +89,7 @@ def union(left: PAutomaton[P, G, W], right: PAutomaton[P, G, W]) -> PAutomaton[P
             roots.setdefault(control, []).append(((side, automaton.entry(control)), one))
 
     def successors(key: tuple[int, int]) -> list[tuple[G, tuple[int, int], W]]:
-        return [
-            (symbol, (key[0], to), weight) for symbol, to, weight in sides[key[0]].transitions_from(key[1])
-        ]
+        return [(symbol, (key[0], to), weight) for symbol, to, weight in sides[key[0]].transitions_from(key[1])]
 
     blueprint = Blueprint(roots, successors, lambda key: sides[key[0]].final_weight(key[1]))
     return build(blueprint, left.semiring, against_reading=left.against_reading)
@@ -169,9 +167,7 @@ def difference(left: PAutomaton[P, G, W], right: PAutomaton[P, G, V]) -> PAutoma
         moved: dict[G, tuple[int, ...]] = {}
         for symbol, target, weight in left.transitions_from(key[0]):
             if symbol not in moved:
-                moved[symbol] = tuple(
-                    sorted({to for state in key[1] for to, _ in right.transitions_on(state, symbol)})
-                )
+                moved[symbol] = tuple(sorted({to for state in key[1] for to, _ in right.transitions_on(state, symbol)}))
             yield symbol, (target, moved[symbol]), weight
 
     def final(key: tuple[int, tuple[int, ...]]) -> W:
@@ -185,14 +181,10 @@ def universe(controls: Iterable[P], symbols: Iterable[G]) -> PAutomaton[P, G, bo
     """The set controls × symbols*."""
     alphabet = tuple(symbols)
     roots = {control: [(0, True)] for control in controls}
-    return build(
-        Blueprint(roots, lambda _: [(symbol, 0, True) for symbol in alphabet], lambda _: True), BOOLEAN
-    )
+    return build(Blueprint(roots, lambda _: [(symbol, 0, True) for symbol in alphabet], lambda _: True), BOOLEAN)
 
 
-def complement(
-    automaton: PAutomaton[P, G, W], controls: Iterable[P], symbols: Iterable[G]
-) -> PAutomaton[P, G, bool]:
+def complement(automaton: PAutomaton[P, G, W], controls: Iterable[P], symbols: Iterable[G]) -> PAutomaton[P, G, bool]:
     """The set controls × symbols* ∖ automaton."""
     return difference(universe(controls, symbols), automaton)
 

@@ -32,9 +32,7 @@ def ite(c: Term, a: Term, b: Term) -> Term:
         if a.data == 0 or b.data == 0:
             if k == 1:  # match ite(c, 1, 0), result zext(c); ite(c, 0, 1), result zext(not c)
                 return pieces.zext(condition, width)
-            if (
-                k == (1 << width) - 1
-            ):  # match ite(c, -1, 0), result sext(c); ite(c, 0, -1), result sext(not c)
+            if k == (1 << width) - 1:  # match ite(c, -1, 0), result sext(c); ite(c, 0, -1), result sext(not c)
                 return pieces.sext(condition, width)
     elif "zext" in (a.op, b.op) and a.op in ("zext", "const") and b.op in ("zext", "const"):
         # match ite(c, zext(x), zext(y)), result zext(ite(c, x, y)) at the wider of the two widths

@@ -42,9 +42,7 @@ def eq(a: Term, b: Term) -> Term:
                 inner = max(inner, b.args[0].width)
             narrow = pieces.extract(b, inner - 1, 0)
             extend = pieces.zext if a.op == "zext" else pieces.sext
-            if (
-                b.op == "const" and extend(narrow, width) is not b
-            ):  # match zext(x) = k out of range, result false
+            if b.op == "const" and extend(narrow, width) is not b:  # match zext(x) = k out of range, result false
                 return FALSE
             a, b, width = pieces.extract(a, inner - 1, 0), narrow, inner
             continue

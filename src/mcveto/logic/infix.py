@@ -1,1 +1,2 @@
-def pretty(t): return f"<{t.op} {t.width} {t.data}>"
+def pretty(t):
+    return f"<{t.op} {t.width} {t.data}>"

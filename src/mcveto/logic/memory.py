@@ -32,9 +32,7 @@ def load(mem: Term, address: Term, nbytes: int, big_endian: bool) -> Term:
     """The nbytes bytes at address as one word."""
     _check(mem, address, nbytes)
     size = 1 << mem.address_width
-    found: list[Term | None] | None = (
-        None  # per byte, in address order, once the word comes from several places
-    )
+    found: list[Term | None] | None = None  # per byte, in address order, once the word comes from several places
     steps = 0
     while mem.op == "store" and steps < LOOK_BACK:
         steps += 1

@@ -96,9 +96,7 @@ def _extract(a: Term, hi: int, lo: int, fuel: int) -> Term:
             return memory.narrow_load(a, lo // 8, width // 8)
     elif op == "ite":
         c, x, y = a.args
-        if (
-            x.op == "const" and y.op == "const"
-        ):  # match ite(c, k, l)[hi:lo], result ite(c, k[hi:lo], l[hi:lo])
+        if x.op == "const" and y.op == "const":  # match ite(c, k, l)[hi:lo], result ite(c, k[hi:lo], l[hi:lo])
             return choice.ite(c, const(x.data >> lo, width), const(y.data >> lo, width))
         if width == 1 and fuel and (_known(x, hi, lo) is not None or _known(y, hi, lo) is not None):
             # match one bit of ite(c, x, y) with a known bit in a branch, result ite(c, x[i], y[i])
@@ -248,9 +246,7 @@ def row(parts: Sequence[Term]) -> Term:
         # match concat(0_k, x), result zext(x)
         significant = first.data.bit_length()
         rest = joined[1:] if significant == 0 else [const(first.data, significant), *joined[1:]]
-        return zext(
-            rest[0] if len(rest) == 1 else intern("concat", tuple(rest), sum(p.width for p in rest)), width
-        )
+        return zext(rest[0] if len(rest) == 1 else intern("concat", tuple(rest), sum(p.width for p in rest)), width)
     return intern("concat", tuple(joined), width)
 
 

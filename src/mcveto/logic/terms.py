@@ -96,6 +96,4 @@ def free_variables(terms: Iterable[Term]) -> list[Term]:
             if t.op == "var" or t.op == "memory":
                 found.append(t)
             stack.extend(t.args)
-    return sorted(
-        found, key=lambda t: (t.op, t.data if t.op == "var" else t.data[0], t.width, t.address_width)
-    )
+    return sorted(found, key=lambda t: (t.op, t.data if t.op == "var" else t.data[0], t.width, t.address_width))

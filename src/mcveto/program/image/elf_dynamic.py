@@ -111,18 +111,14 @@ class Dynamic:
         self._summarise(cells, preemptible, has_interpreter, in_place)
         return cells
 
-    def _summarise(
-        self, cells: dict[int, str], preemptible: int, has_interpreter: bool, in_place: bool
-    ) -> None:
+    def _summarise(self, cells: dict[int, str], preemptible: int, has_interpreter: bool, in_place: bool) -> None:
         if cells:
             self.notes.add(
                 f"{len(set(cells.values()))} imported symbols: the cells for their addresses are unspecified"
             )
         is_program = has_interpreter or bool(self.tags.get(_FLAGS_1, 0) & _DF_1_PIE)
         if preemptible and not is_program:
-            self.notes.add(
-                f"{preemptible} references to its own symbols assume that no other module redefines them"
-            )
+            self.notes.add(f"{preemptible} references to its own symbols assume that no other module redefines them")
         if in_place and self.bias and is_program and not has_interpreter:
             self.notes.add(
                 "relocations are applied as if start-up code had run; start-up code that applies them itself"

@@ -78,9 +78,7 @@ class _Pending:
 
 def load(elf: ElfFile, base: int) -> Image:
     if elf.section_problem or not elf.sections:
-        raise elf.broken(
-            f"relocatable object without usable section headers: {elf.section_problem or 'none at all'}"
-        )
+        raise elf.broken(f"relocatable object without usable section headers: {elf.section_problem or 'none at all'}")
     if base % PAGE:
         raise UsageError(f"base address {base:#x} is not a multiple of {PAGE:#x}")
     return _Linker(elf, base).link()
@@ -133,9 +131,7 @@ class _Linker:
             thumb_symbols=names.thumb,
             import_area=import_area,
             frame_table=(
-                (layout.sections[frames.index], layout.sections[frames.index] + frames.size)
-                if frames
-                else None
+                (layout.sections[frames.index], layout.sections[frames.index] + frames.size) if frames else None
             ),
         )
 
@@ -191,9 +187,7 @@ class _Linker:
                 cell: tuple[str, int] | None = None
                 if rule is not None and rule.formula in NEEDS_CELL:
                     # A MIPS GOT16 against a local symbol loads the symbol's 64 KiB page: a cell of its own.
-                    is_page = (
-                        rule.name == "GOT16" and elf.isa.startswith("mips") and self._is_local(raw.symbol)
-                    )
+                    is_page = rule.name == "GOT16" and elf.isa.startswith("mips") and self._is_local(raw.symbol)
                     cell = ("page", len(pending)) if is_page else ("symbol", raw.symbol)
                 pending.append(_Pending(section, raw.offset, raw.type, raw.symbol, raw.addend, cell))
         return pending
@@ -215,12 +209,8 @@ class _Linker:
     def _place_imports(self, pending: list[_Pending]) -> tuple[int, int] | None:
         """Undefined symbols that are used, in the order of the symbol table."""
         used = sorted({p.symbol for p in pending if p.symbol})
-        undefined = [
-            i for i in used if self.symbols[i].section == SHN_UNDEF and self.symbols[i].binding != STB_WEAK
-        ]
-        undefined = [
-            i for i in undefined if self.symbols[i].name and self.symbols[i].name not in _LINKER_SYMBOLS
-        ]
+        undefined = [i for i in used if self.symbols[i].section == SHN_UNDEF and self.symbols[i].binding != STB_WEAK]
+        undefined = [i for i in undefined if self.symbols[i].name and self.symbols[i].name not in _LINKER_SYMBOLS]
         if not undefined:
             return None
         start = self.layout.place(0, PAGE) + PAGE
@@ -229,12 +219,8 @@ class _Linker:
         end = start + len(undefined) * IMPORT_STRIDE
         if end > 1 << self.elf.bits:
             raise self.elf.broken("no address space left for undefined symbols")
-        listed = ", ".join(self.symbols[i].name for i in undefined[:5]) + (
-            ", …" if len(undefined) > 5 else ""
-        )
-        self.notes.add(
-            f"{len(undefined)} undefined symbols ({listed}) stand at {start:#x}-{end:#x} (not mapped)"
-        )
+        listed = ", ".join(self.symbols[i].name for i in undefined[:5]) + (", …" if len(undefined) > 5 else "")
+        self.notes.add(f"{len(undefined)} undefined symbols ({listed}) stand at {start:#x}-{end:#x} (not mapped)")
         return start, end
 
     def _fill_cells(self) -> None:
@@ -245,9 +231,7 @@ class _Linker:
             target = self._target(index)
             if target.address is None:
                 self.memory.forget(address, size)
-                self.notes.add(
-                    f"the address of {target.name} is unspecified ({target.why})", "unknown address"
-                )
+                self.notes.add(f"the address of {target.name} is unspecified ({target.why})", "unknown address")
             else:
                 value = (target.address | target.thumb) % (1 << self.elf.bits)
                 self.memory.patch(address, value.to_bytes(size, "little" if order == "little" else "big"))

@@ -153,9 +153,7 @@ class ElfFile:
                 name, info, other, section, value, length = fields
             else:
                 name, value, length, info, other, section = fields
-            symbols.append(
-                Symbol(text_at(strings, name), value, length, info & 15, info >> 4, other & 3, section)
-            )
+            symbols.append(Symbol(text_at(strings, name), value, length, info & 15, info >> 4, other & 3, section))
         return symbols
 
     def parse_relocations(self, table: bytes, explicit_addend: bool) -> list[RawRelocation]:
@@ -188,8 +186,8 @@ def read_elf(request: LoadRequest) -> ElfFile:
     layout = ("<" if little else ">") + ("HHIQQQIHHHHHH" if bits == 64 else "HHIIIIIHHHHHH")
     if len(data) < 16 + struct.calcsize(layout):
         raise request.broken("truncated ELF header")
-    kind, machine, _, entry, phoff, shoff, flags, _, phsize, phcount, shsize, shcount, names = (
-        struct.unpack_from(layout, data, 16)
+    kind, machine, _, entry, phoff, shoff, flags, _, phsize, phcount, shsize, shcount, names = struct.unpack_from(
+        layout, data, 16
     )
     isa = _isa_of(request, machine, bits, little, flags, kind)
     request.check_arch(isa)
@@ -221,9 +219,7 @@ def _isa_of(request: LoadRequest, machine: int, bits: int, little: bool, flags: 
     return isa
 
 
-def _read_program_headers(
-    elf: ElfFile, offset: int, entry_size: int, count: int
-) -> tuple[ProgramHeader, ...]:
+def _read_program_headers(elf: ElfFile, offset: int, entry_size: int, count: int) -> tuple[ProgramHeader, ...]:
     if not count or not offset:
         return ()
     expected = 56 if elf.bits == 64 else 32

@@ -101,9 +101,7 @@ class Relocator:
                 raise CannotApply("the value comes from another module")
             case "ifunc":
                 raise CannotApply("its resolver function would have to run")
-        containers = [
-            self._container(relocation.place + offset, rule, i) for i, (offset, _) in enumerate(rule.places)
-        ]
+        containers = [self._container(relocation.place + offset, rule, i) for i, (offset, _) in enumerate(rule.places)]
         if rule.formula in ("thumbcall", "thumbjump"):
             self._thumb_branch(relocation, rule, containers[0])
             return
@@ -250,9 +248,7 @@ class Relocator:
         """BL/BLX/B.W: imm = S:I1:I2:imm10:imm11:0 with I = not (J xor S)."""
         sign = instruction >> 26 & 1
         i1, i2 = 1 ^ (instruction >> 13 & 1) ^ sign, 1 ^ (instruction >> 11 & 1) ^ sign
-        implicit = (
-            sign << 24 | i1 << 23 | i2 << 22 | (instruction >> 16 & 0x3FF) << 12 | (instruction & 0x7FF) << 1
-        )
+        implicit = sign << 24 | i1 << 23 | i2 << 22 | (instruction >> 16 & 0x3FF) << 12 | (instruction & 0x7FF) << 1
         if sign:
             implicit -= 1 << 25
         addend = implicit if relocation.addend is None else relocation.addend

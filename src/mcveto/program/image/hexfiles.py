@@ -45,9 +45,7 @@ def load_intel_hex(request: LoadRequest) -> Image:
         match kind, len(payload):
             case 0, _:
                 if address + len(payload) > 0x10000 and segmented:
-                    raise _bad_line(
-                        request, number, "a record that wraps around its 64 KiB segment is not supported"
-                    )
+                    raise _bad_line(request, number, "a record that wraps around its 64 KiB segment is not supported")
                 pieces.append((upper + address, payload))
             case 1, 0:
                 ended = True

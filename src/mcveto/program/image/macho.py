@@ -126,9 +126,7 @@ def _thin_slice(request: LoadRequest, notes: Notes) -> bytes:
         raise request.unsupported_machine(", ".join(names) or "none (an empty fat file)")
     chosen = [part for isa, part in found if request.arch in (None, isa)]
     if not chosen:
-        raise UsageError(
-            f"{request.path}: no {request.arch} part in this fat file", f"it has {', '.join(names)}"
-        )
+        raise UsageError(f"{request.path}: no {request.arch} part in this fat file", f"it has {', '.join(names)}")
     if request.arch is None and count > 1:
         notes.add(f"fat file with {', '.join(names)}: the {found[0][0]} part was loaded")
     return chosen[0]
@@ -196,9 +194,7 @@ def _fix_up(macho: _MachO, memory: Memory, bias: int) -> tuple[dict[str, int], d
         kind, place = type(relocation).__name__, (relocation.address + bias) % modulus
         raw = memory.read(place, word)
         if raw is None or kind != "RelocationDyld":
-            macho.notes.add(
-                f"fix-up at {place:#x} not applied: those bytes are unspecified", "fix-up not applied"
-            )
+            macho.notes.add(f"fix-up at {place:#x} not applied: those bytes are unspecified", "fix-up not applied")
             memory.forget(place, word)
             continue
         value = int.from_bytes(raw, "little")
@@ -211,9 +207,7 @@ def _fix_up(macho: _MachO, memory: Memory, bias: int) -> tuple[dict[str, int], d
         if binding.has_symbol:
             cells[place] = str(binding.symbol.name)
     if cells:
-        macho.notes.add(
-            f"{len(set(cells.values()))} imported symbols: the cells for their addresses are unspecified"
-        )
+        macho.notes.add(f"{len(set(cells.values()))} imported symbols: the cells for their addresses are unspecified")
     symbols: dict[str, int] = {}
     for symbol in binary.symbols:
         # N_STAB entries are debugging information; N_SECT means "defined in a section".

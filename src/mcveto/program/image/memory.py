@@ -70,9 +70,7 @@ class Memory:
             )
         self._mapped += size
         if self._mapped > MAX_MAPPED_BYTES:
-            raise InputFileError(
-                f"{self._path}: declares {self._mapped} bytes of memory", "the limit is 1 GiB"
-            )
+            raise InputFileError(f"{self._path}: declares {self._mapped} bytes of memory", "the limit is 1 GiB")
         self._content_budget -= len(content)
         if self._content_budget < 0:
             raise InputFileError(f"{self._path}: its segments use the same bytes of the file too often")

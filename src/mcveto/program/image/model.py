@@ -153,9 +153,7 @@ class Image:
         if self.segment_at(address) is None:
             ranges = ", ".join(f"{s.address:#x}-{s.end:#x}" for s in self.segments[:6])
             more = ", …" if len(self.segments) > 6 else ""
-            raise UsageError(
-                f"{what} {address:#x} is outside the image", f"mapped: {ranges or 'nothing'}{more}"
-            )
+            raise UsageError(f"{what} {address:#x} is outside the image", f"mapped: {ranges or 'nothing'}{more}")
 
     def _module_names(self) -> frozenset[str]:
         path = Path(self.path)
@@ -170,9 +168,7 @@ class Image:
     def _unknown_symbol(self, name: str) -> UsageError:
         message = f"unknown symbol '{name[:200]}' in {self.path}"
         if not self.symbols:
-            return UsageError(
-                message, "the file has no symbols: give an address such as 0x1234 or image+0x10"
-            )
+            return UsageError(message, "the file has no symbols: give an address such as 0x1234 or image+0x10")
         # Comparing with every name of a huge table would take minutes.
         candidates = sorted(self.symbols)[:20_000]
         nearest = difflib.get_close_matches(name[:200], candidates, n=3, cutoff=0.5)

@@ -94,9 +94,7 @@ def _read_headers(request: LoadRequest) -> _Pe:
     start = int.from_bytes(data[0x3C:0x40], "little") + 4
     if len(data) < start + 20 or not looks_like(data):
         raise request.broken("truncated or damaged PE header")
-    machine, count, _, symbols, symbol_count, optional_size, flags = struct.unpack_from(
-        "<HHIIIHH", data, start
-    )
+    machine, count, _, symbols, symbol_count, optional_size, flags = struct.unpack_from("<HHIIIHH", data, start)
     if machine not in _MACHINES:
         raise request.unsupported_machine(f"{_MACHINE_NAMES.get(machine, f'PE machine {machine:#x}')} (PE)")
     isa, expected_magic = _MACHINES[machine]
@@ -111,9 +109,7 @@ def _read_headers(request: LoadRequest) -> _Pe:
     entry = int.from_bytes(optional[16:20], "little")
     image_base = int.from_bytes(optional[28:32] if magic == 0x10B else optional[24:32], "little")
     header_size = int.from_bytes(optional[60:64], "little")
-    directory_count = min(
-        int.from_bytes(optional[fixed - 4 : fixed], "little"), 16, (len(optional) - fixed) // 8
-    )
+    directory_count = min(int.from_bytes(optional[fixed - 4 : fixed], "little"), 16, (len(optional) - fixed) // 8)
     directories = [struct.unpack_from("<II", optional, fixed + 8 * i) for i in range(directory_count)]
     table = start + 20 + optional_size
     if table + 40 * count > len(data):
@@ -207,11 +203,7 @@ def _imports(pe: _Pe, memory: Memory, base: int) -> dict[int, str]:
                 break
             cell = base + cells + index * pe.word
             by_ordinal = number >> (8 * pe.word - 1)
-            name = (
-                f"{library}#{number & 0xFFFF}"
-                if by_ordinal
-                else _text(memory, base + (number & 0x7FFFFFFF) + 2)
-            )
+            name = f"{library}#{number & 0xFFFF}" if by_ordinal else _text(memory, base + (number & 0x7FFFFFFF) + 2)
             imported[cell] = name or f"{library}@{cell:#x}"
             memory.forget(cell, pe.word)
         address += 20
@@ -225,9 +217,7 @@ def _imports(pe: _Pe, memory: Memory, base: int) -> dict[int, str]:
 def _forget_loader_cells(pe: _Pe, memory: Memory, base: int) -> None:
     """The load configuration points to cells that the system fills in."""
     if pe.directory(_TLS)[0]:
-        pe.notes.add(
-            "thread-local storage and its callbacks, which run before the entry point, are not modelled"
-        )
+        pe.notes.add("thread-local storage and its callbacks, which run before the entry point, are not modelled")
     address = pe.directory(_LOAD_CONFIG)[0]
     if not address:
         return
@@ -267,9 +257,7 @@ def _exports(pe: _Pe, memory: Memory, base: int) -> dict[str, int]:
     raw = memory.read(base + address, 40) if address else None
     if raw is None:
         return {}
-    _, _, _, _, _, _, functions, names, function_table, name_table, ordinal_table = struct.unpack(
-        "<IIHHIIIIIII", raw
-    )
+    _, _, _, _, _, _, functions, names, function_table, name_table, ordinal_table = struct.unpack("<IIHHIIIIIII", raw)
     named = {}
     for index in range(min(names, MAX_IMPORTS)):
         name_at = memory.read(base + name_table + 4 * index, 4)

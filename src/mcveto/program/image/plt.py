@@ -45,9 +45,7 @@ def _candidates(isa: str, start: int, code: bytes, got: int | None) -> Iterator[
             return
 
 
-def _x86(
-    start: int, code: bytes, opcode: bytes, bits: int, register: int | None
-) -> Iterator[tuple[int, int]]:
+def _x86(start: int, code: bytes, opcode: bytes, bits: int, register: int | None) -> Iterator[tuple[int, int]]:
     """`jmp *cell`, relative to the next instruction (64-bit), absolute, or relative to EBX (32-bit)."""
     at = code.find(opcode)
     while 0 <= at <= len(code) - 6:

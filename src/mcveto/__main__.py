@@ -1,0 +1,5 @@
+"""`python -m mcveto`."""
+
+from mcveto.cli.main import main
+
+main()

@@ -1,0 +1,262 @@
+"""The spec file: what is asked of a binary, as data (YAML).
+
+    binary: prog.elf                # relative to the spec file
+    arch: x86-32                    # only for files that do not say themselves
+    base: 0x400000                  # where to load what can be moved
+    entry: 0x8049000
+    inputs:
+      calls:     {0x8049050: {bits: 32}, 0x8049060: {bits: 8, signed: true}}
+      registers: [ECX]
+      memory:    [{at: 0x804c000, size: 16}]
+    assume: [0x8049080]             # calls whose argument is assumed to be non-zero
+    halt: [0x8049070]               # execution ends when these are reached
+    stack: 1048576                  # bytes of stack
+    properties: [{reach: [0x8049012]}, return-address]
+    expected: proved                # in examples
+
+Every key is optional. Addresses are numbers, or text that the image resolves (`symbol`, `symbol+0x10`). A key that
+does not exist is an error that names the nearest one that does; so is a key this version cannot honour: nothing in a
+spec is ever ignored.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcveto.errors import InputFileError, UsageError
+
+Address = int | str
+MAX_SPEC_BYTES = 1 << 20
+EXPECTED = ("proved", "violated", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class InputCall:
+    at: Address
+    bits: int = 32
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InputMemory:
+    at: Address
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class PropertySpec:
+    """A property by name with its argument: ("reach", addresses), ("return-address", None), ("typestate", file)."""
+
+    name: str
+    argument: tuple[Address, ...] | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    path: str | None = None
+    binary: str | None = None
+    arch: str | None = None
+    base: int | None = None
+    entry: Address | None = None
+    input_calls: tuple[InputCall, ...] = ()
+    input_registers: tuple[str, ...] = ()
+    input_memory: tuple[InputMemory, ...] = ()
+    assume: tuple[Address, ...] = ()
+    halt: tuple[Address, ...] = ()
+    stack: int | None = None
+    properties: tuple[PropertySpec, ...] = ()
+    expected: str | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def binary_path(self) -> Path | None:
+        """The binary, relative to the spec file."""
+        if self.binary is None:
+            return None
+        return Path(self.path or ".").parent / self.binary
+
+
+# Keys that examples use to record facts about themselves; they change nothing.
+_NOTE_KEYS = ("expected_result", "expected_outcome", "result", "title", "comment", "about")
+_KEYS = ("binary", "arch", "base", "entry", "inputs", "assume", "halt", "stack", "properties", "expected", *_NOTE_KEYS)
+_INPUT_KEYS = ("calls", "registers", "memory", "stdin", "argv")
+_PROPERTY_NAMES = ("reach", "return-address", "memory-safety", "no-fault", "typestate")
+
+
+def load_spec(path: str) -> Spec:
+    """Reads and validates a spec file; raises InputFileError or UsageError."""
+    return parse_spec(_read(path), path)
+
+
+def parse_spec(raw: object, path: str = "<spec>") -> Spec:
+    """Validates what a spec file holds."""
+    top = _mapping(raw if raw is not None else {}, path, "the spec", _KEYS)
+    inputs = _mapping(top.get("inputs") or {}, path, "inputs", _INPUT_KEYS)
+    for key in ("stdin", "argv"):
+        if inputs.get(key):
+            raise UsageError(f"{path}: inputs.{key} is not supported yet", "use inputs.calls or inputs.memory")
+    expected = top.get("expected")
+    if expected is not None and expected not in EXPECTED:
+        raise UsageError(f"{path}: expected is {expected!r}", f"one of {', '.join(EXPECTED)}")
+    return Spec(
+        path=path,
+        binary=_text(top.get("binary"), path, "binary"),
+        arch=_text(top.get("arch"), path, "arch"),
+        base=_number(top.get("base"), path, "base"),
+        entry=_address(top["entry"], path, "entry") if top.get("entry") is not None else None,
+        input_calls=_calls(inputs.get("calls") or {}, path),
+        input_registers=tuple(str(_text(item, path, "inputs.registers")) for item in _list(inputs, "registers", path)),
+        input_memory=tuple(_memory(item, path) for item in _list(inputs, "memory", path)),
+        assume=tuple(_address(item, path, "assume") for item in _list(top, "assume", path)),
+        halt=tuple(_address(item, path, "halt") for item in _list(top, "halt", path)),
+        stack=_positive(top.get("stack"), path, "stack"),
+        properties=tuple(_property(item, path) for item in _list(top, "properties", path)),
+        expected=expected,
+        notes={key: top[key] for key in _NOTE_KEYS if key in top},
+    )
+
+
+def _read(path: str) -> object:
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """YAML without aliases (which can grow exponentially) and without repeated keys."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.events.AliasEvent):
+                raise yaml.YAMLError("aliases are not allowed in a spec")
+            return super().compose_node(parent, index)
+
+    def unique_mapping(loader: Any, node: Any) -> dict[Any, Any]:
+        loader.flatten_mapping(node)
+        result: dict[Any, Any] = {}
+        for key_node, value_node in node.value:
+            key = loader.construct_object(key_node, deep=True)
+            line = key_node.start_mark.line + 1
+            if isinstance(key, (dict, list)):
+                raise yaml.YAMLError(f"a key must be a plain value (line {line})")
+            if key in result:
+                raise yaml.YAMLError(f"key {key!r} is given twice (line {line})")
+            result[key] = loader.construct_object(value_node, deep=True)
+        return result
+
+    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, unique_mapping)
+    file = Path(path)
+    try:
+        if not file.is_file():
+            raise InputFileError(f"cannot read spec {path}: {'is a directory' if file.is_dir() else 'no such file'}")
+        if file.stat().st_size > MAX_SPEC_BYTES:
+            raise InputFileError(f"spec {path} is larger than {MAX_SPEC_BYTES} bytes")
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputFileError(f"cannot read spec {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputFileError(
+            f"spec {path} is not text", "a spec is a YAML file; the binary is another argument"
+        ) from None
+    try:
+        return yaml.load(text, Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" line {mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise InputFileError(f"spec {path}{where}: {problem}") from None
+    except (RecursionError, ValueError) as error:
+        raise InputFileError(f"spec {path}: {error}") from None
+
+
+def _mapping(raw: object, path: str, what: str, known: Iterable[str]) -> dict[str, Any]:
+    if not isinstance(raw, dict):
+        raise UsageError(f"{path}: {what} must be a mapping of keys to values")
+    known = tuple(known)
+    for key in raw:
+        if key not in known:
+            nearest = difflib.get_close_matches(str(key), known, n=1, cutoff=0.0)
+            raise UsageError(f"{path}: unknown key '{key}' in {what}", f"did you mean '{nearest[0]}'?")
+    return raw
+
+
+def _list(raw: Mapping[str, Any], key: str, path: str) -> list[Any]:
+    value = raw.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise UsageError(f"{path}: {key} must be a list", f"write {key}: [{value}]")
+    return value
+
+
+def _text(raw: object, path: str, what: str) -> str | None:
+    if raw is not None and not isinstance(raw, str):
+        raise UsageError(f"{path}: {what} must be text, not {raw!r}")
+    return raw
+
+
+def _number(raw: object, path: str, what: str) -> int | None:
+    if raw is not None and (not isinstance(raw, int) or isinstance(raw, bool) or raw < 0):
+        raise UsageError(f"{path}: {what} must be a non-negative number, not {raw!r}")
+    return raw
+
+
+def _positive(raw: object, path: str, what: str) -> int | None:
+    value = _number(raw, path, what)
+    if value == 0:
+        raise UsageError(f"{path}: {what} must be positive")
+    return value
+
+
+def _address(raw: object, path: str, what: str) -> Address:
+    if isinstance(raw, str) and raw.strip():
+        return raw
+    value = _number(raw, path, what)
+    if value is None:
+        raise UsageError(f"{path}: {what} needs an address, e.g. 0x8049000 or a symbol")
+    return value
+
+
+def _calls(raw: object, path: str) -> tuple[InputCall, ...]:
+    if isinstance(raw, list):
+        raw = {item: {} for item in raw}
+    if not isinstance(raw, dict):
+        raise UsageError(f"{path}: inputs.calls must be a mapping from address to {{bits: …}}")
+    calls = []
+    for key, value in raw.items():
+        options = _mapping(value or {}, path, f"inputs.calls.{key}", ("bits", "signed"))
+        bits = options.get("bits", 32)
+        if not isinstance(bits, int) or isinstance(bits, bool) or not 1 <= bits <= 64:
+            raise UsageError(f"{path}: inputs.calls.{key}.bits must be between 1 and 64, not {bits!r}")
+        signed = options.get("signed", False)
+        if not isinstance(signed, bool):
+            raise UsageError(f"{path}: inputs.calls.{key}.signed must be true or false")
+        calls.append(InputCall(_address(key, path, "inputs.calls"), bits, signed))
+    return tuple(calls)
+
+
+def _memory(raw: object, path: str) -> InputMemory:
+    item = _mapping(raw, path, "inputs.memory", ("at", "size"))
+    size = _positive(item.get("size"), path, "inputs.memory.size")
+    if size is None or size > 1 << 20:
+        raise UsageError(f"{path}: inputs.memory.size must be between 1 and 1048576")
+    return InputMemory(_address(item.get("at"), path, "inputs.memory.at"), size)
+
+
+def _property(raw: object, path: str) -> PropertySpec:
+    if isinstance(raw, str):
+        name, argument = raw, None
+    elif isinstance(raw, dict) and len(raw) == 1:
+        name, argument = next(iter(raw.items()))
+    else:
+        raise UsageError(f"{path}: a property is a name or {{name: argument}}, not {raw!r}")
+    if name not in _PROPERTY_NAMES:
+        nearest = difflib.get_close_matches(str(name), _PROPERTY_NAMES, n=1, cutoff=0.0)
+        raise UsageError(f"{path}: unknown property '{name}'", f"did you mean '{nearest[0]}'?")
+    if name == "reach":
+        targets = argument if isinstance(argument, list) else [argument]
+        return PropertySpec(name, tuple(_address(item, path, "properties.reach") for item in targets))
+    if name == "typestate":
+        return PropertySpec(name, _text(argument, path, "properties.typestate"))
+    if argument is not None:
+        raise UsageError(f"{path}: property '{name}' takes no argument")
+    return PropertySpec(name)
