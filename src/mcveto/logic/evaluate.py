@@ -1,9 +1,9 @@
 """Evaluation of terms under an assignment.
 
-`Evaluator` remembers every value it computed, so that following a symbolic run of thousands of instructions costs
-one step per new term. Stores are kept as histories: per cell the list of (depth, byte) written so far, so that a load
-from any point of a long chain of stores is a binary search and not a walk. Only the branch that is taken of an
-if-then-else is looked at.
+`Evaluator` remembers every value it computed, so that following a symbolic run of thousands of instructions
+costs one step per new term. Stores are kept as histories: per cell the list of (depth, byte) written so
+far, so that a load from any point of a long chain of stores is a binary search and not a walk. Only the
+branch that is taken of an if-then-else is looked at.
 """
 
 from __future__ import annotations
