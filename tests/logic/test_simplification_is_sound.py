@@ -1,8 +1,8 @@
 """Whatever the constructors simplify, the value stays: random expressions against a naive evaluator.
 
-The generator draws *raw* trees (operator and operands as written); the reference below evaluates them directly from
-the definitions and knows nothing of the constructors. Small widths and small constants make the rules meet each other
-often; memory has 3- to 8-bit addresses so that accesses overlap and wrap.
+The generator draws *raw* trees (operator and operands as written); the reference below evaluates them
+directly from the definitions and knows nothing of the constructors. Small widths and small constants make
+the rules meet each other often; memory has 3- to 8-bit addresses so that accesses overlap and wrap.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ BACK_ENDS = ("bitwuzla", "z3")
 def make_solver(name: str = "auto", isolated: bool = False) -> Solver:
     """A solver by name: `bitwuzla`, `z3`, or `auto` for bitwuzla with z3 as its second.
 
-    In-process solvers keep their time limits as well as the library does; `isolated` ones run in a process of their
-    own and keep them always.
+    In-process solvers keep their time limits as well as the library does; `isolated` ones run in a process of
+    their own and keep them always.
     """
     if name == "auto":
         from mcveto.logic.solver.second_opinion import SecondOpinion

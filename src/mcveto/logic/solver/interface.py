@@ -46,8 +46,10 @@ class MemoryModel:
 
 
 class Solver(Protocol):
-    """An incremental solver. `value`, `model_memory` refer to the last `check` that said sat, and are valid until
-    the next `push`, `pop`, `add` or `check`; `core` to the last that said unsat."""
+    """An incremental solver.
+
+    `value` and `model_memory` speak of the last `check` if that said sat, `core` if it said unsat; all three only
+    until the next `push`, `pop`, `add` or `check`."""
 
     statistics: Statistics
 

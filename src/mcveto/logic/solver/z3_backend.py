@@ -1,4 +1,4 @@
-"""Z3 behind the same interface. Assumptions go through named literals, because Z3's cores are sets of literals."""
+"""Z3 behind the same interface. Assumptions go through named literals: Z3's cores are sets of literals."""
 
 from __future__ import annotations
 
