@@ -227,7 +227,7 @@ class Reference:
             case "ite":
                 return v[1] if v[0] else v[2]
             case "extract":
-                return v[0] >> raw.data[1] & mask
+                return v[0] >> int(raw.data[1]) & mask
             case "concat":
                 return v[0] << raw.args[1].width | v[1]
             case "zext":

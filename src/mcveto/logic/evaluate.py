@@ -200,7 +200,7 @@ OPERATIONS: dict[str, Callable[..., int]] = {
 
 
 def evaluate(term: Term, environment: Mapping[Term, int | MemoryValue]) -> int:
-    """The value of a term. The environment maps variables to ints and memories to functions or to dictionaries
+    """The value of a term. The environment maps variables to ints and memories to functions or dictionaries
     of bytes (absent cells are 0). A variable that is needed and missing is a KeyError."""
 
     def variable(v: Term) -> int:

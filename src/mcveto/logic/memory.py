@@ -130,7 +130,7 @@ def store(mem: Term, address: Term, value: Term, big_endian: bool) -> Term:
 
 
 def _join_stores(mem: Term, address: Term, value: Term, big_endian: bool) -> Term | None:
-    """One store for the last store and this one, if they write neighbouring parts of one value side by side."""
+    """One store for the last one and this one, if they write neighbouring parts of one value side by side."""
     if mem.op != "store" or value.op == "const" or mem.args[2].op == "const":
         return None
     before, where, earlier = mem.args

@@ -48,8 +48,8 @@ class MemoryModel:
 class Solver(Protocol):
     """An incremental solver.
 
-    `value` and `model_memory` speak of the last `check` if that said sat, `core` if it said unsat; all three only
-    until the next `push`, `pop`, `add` or `check`."""
+    `value` and `model_memory` speak of the last `check` if that said sat, `core` if it said unsat; all three
+    only until the next `push`, `pop`, `add` or `check`."""
 
     statistics: Statistics
 
