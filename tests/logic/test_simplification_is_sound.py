@@ -1,8 +1,8 @@
 """Whatever the constructors simplify, the value stays: random expressions against a naive evaluator.
 
-The generator draws *raw* trees (operator and operands as written); the reference below evaluates them directly from
-the definitions and knows nothing of the constructors. Small widths and small constants make the rules meet each other
-often; memory has 3- to 8-bit addresses so that accesses overlap and wrap.
+The generator draws *raw* trees (operator and operands as written); the reference below evaluates them
+directly from the definitions and knows nothing of the constructors. Small widths and small constants make
+the rules meet each other often; memory has 3- to 8-bit addresses so that accesses overlap and wrap.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class Reference:
             case "ite":
                 return v[1] if v[0] else v[2]
             case "extract":
-                return v[0] >> raw.data[1] & mask
+                return v[0] >> int(raw.data[1]) & mask
             case "concat":
                 return v[0] << raw.args[1].width | v[1]
             case "zext":

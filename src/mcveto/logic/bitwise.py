@@ -100,7 +100,12 @@ def _serial(t: Term) -> int:
 
 def _fuse(parts: dict[Term, None], op: str) -> list[Term] | None:
     """Replace one pair (comparison, equality of its operands) by one comparison."""
-    if len(parts) > FUSE_LIMIT or not any(t.op not in ("ult", "slt", "ule", "sle") for t in parts):
+    if len(parts) > FUSE_LIMIT:
+        return None
+    pair = _zero_or_one(parts, op)
+    if pair is not None:
+        return pair
+    if not any(t.op not in ("ult", "slt", "ule", "sle") for t in parts):
         return None
     for t in parts:
         lt = compare.ult if t.op in ("ult", "ule") else compare.slt
@@ -125,6 +130,23 @@ def _fuse(parts: dict[Term, None], op: str) -> list[Term] | None:
             unequal = bnot(compare.eq(t.args[0], t.args[1]))
             if unequal in parts:
                 return [x for x in parts if x is not t and x is not unequal] + [lt(t.args[0], t.args[1])]
+    return None
+
+
+def _zero_or_one(parts: dict[Term, None], op: str) -> list[Term] | None:
+    """`cmp x, 1; jbe` leaves x = 0 or x = 1."""
+    for t in parts:
+        equal = t.args[0] if t.op == "not" and op == "and" else t
+        if equal.op != "eq" or (equal is t) != (op == "or"):
+            continue
+        x, zero = equal.args
+        if zero.op == "const" and zero.data == 0 and zero.width > 1:
+            # match x = 0 or x = 1, result x <u 2; match x != 0 and x != 1, result 1 <u x
+            one = const(1, zero.width)
+            other = compare.eq(x, one) if op == "or" else compare.ne(x, one)
+            if other in parts:
+                new = compare.ule(x, one) if op == "or" else compare.ult(one, x)
+                return [y for y in parts if y is not t and y is not other] + [new]
     return None
 
 

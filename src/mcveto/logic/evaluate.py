@@ -1,9 +1,9 @@
 """Evaluation of terms under an assignment.
 
-`Evaluator` remembers every value it computed, so that following a symbolic run of thousands of instructions costs
-one step per new term. Stores are kept as histories: per cell the list of (depth, byte) written so far, so that a load
-from any point of a long chain of stores is a binary search and not a walk. Only the branch that is taken of an
-if-then-else is looked at.
+`Evaluator` remembers every value it computed, so that following a symbolic run of thousands of instructions
+costs one step per new term. Stores are kept as histories: per cell the list of (depth, byte) written so
+far, so that a load from any point of a long chain of stores is a binary search and not a walk. Only the
+branch that is taken of an if-then-else is looked at.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class _History:
 class Evaluator:
     """Values of terms under fixed values of the variables and bytes of the memories.
 
-    `variables` gives the value of a variable, `memory` the byte of a memory variable at an address; each must keep
-    giving the same answer, for it may be asked once only.
+    `variables` gives the value of a variable, `memory` the byte of a memory variable at an address; each must
+    keep giving the same answer, for it may be asked once only.
     """
 
     def __init__(self, variables: Callable[[Term], int], memory: Callable[[Term, int], int]) -> None:
@@ -200,8 +200,8 @@ OPERATIONS: dict[str, Callable[..., int]] = {
 
 
 def evaluate(term: Term, environment: Mapping[Term, int | MemoryValue]) -> int:
-    """The value of a term; the environment maps variables to ints and memories to functions or to dictionaries of
-    bytes (absent cells are 0). A variable that is needed and missing is a KeyError."""
+    """The value of a term. The environment maps variables to ints and memories to functions or dictionaries
+    of bytes (absent cells are 0). A variable that is needed and missing is a KeyError."""
 
     def variable(v: Term) -> int:
         value = environment[v]

@@ -115,6 +115,9 @@ def add(a: Term, b: Term) -> Term:
         return const(a.data + b.data, width) if a.op == "const" else _add_constant(a, b.data, width)
     if a.op == "const":
         return _add_constant(b, a.data, width)
+    if a.op != "lin" and b.op != "lin" and a is not b:
+        atoms = (a, b) if a.serial < b.serial else (b, a)
+        return intern("lin", atoms, width, ((1, 1), 0))
     return combine(((1, a), (1, b)), 0, width)
 
 
@@ -127,6 +130,11 @@ def sub(a: Term, b: Term) -> Term:
         return const(0, width)
     if b.op == "const":
         return const(a.data - b.data, width) if a.op == "const" else _add_constant(a, -b.data, width)
+    if a.op != "lin" and b.op != "lin" and a.op != "const":
+        ones = (1 << width) - 1
+        if a.serial < b.serial:
+            return intern("lin", (a, b), width, ((1, ones), 0))
+        return intern("lin", (b, a), width, ((ones, 1), 0))
     known = distance(a, b)
     if known is not None:
         return const(known, width)

@@ -17,6 +17,7 @@ from mcveto.logic.node import Term, WidthError, const, intern
 
 LOOK_BACK = 64
 OVERWRITE_LIMIT = 4
+JOIN_LIMIT = 16  # bytes
 
 
 def _check(mem: Term, address: Term, nbytes: int) -> None:
@@ -118,6 +119,37 @@ def store(mem: Term, address: Term, value: Term, big_endian: bool) -> Term:
         if offset is None or offset + (mem.args[2].width >> 3) > nbytes:
             break
         mem = mem.args[0]
+    joined = _join_stores(mem, address, value, big_endian)
+    if joined is not None:
+        return joined
     if value.op == "load" and value.args == (mem, address) and value.data[1] == big_endian:
         return mem  # match storing what is there, result the memory itself
     return intern("store", (mem, address, value), 0, big_endian, mem.address_width)
+
+
+def _join_stores(mem: Term, address: Term, value: Term, big_endian: bool) -> Term | None:
+    """One store for the last one and this one, if they write neighbouring parts of one value side by side."""
+    if mem.op != "store" or value.op == "const" or mem.args[2].op == "const":
+        return None
+    before, where, earlier = mem.args
+    m, n = earlier.width >> 3, value.width >> 3
+    if m + n > min(JOIN_LIMIT, 1 << mem.address_width):
+        return None
+    gap = linear.distance(address, where)
+    if gap == m:
+        low, high, start = earlier, value, where
+    elif gap == -n % (1 << mem.address_width):
+        low, high, start = value, earlier, address
+    else:
+        return None
+    # match storing x[7:0] at p, then x[15:8] at p+1, result storing x[15:0] at p, little-endian (and
+    # the dual)
+    if not big_endian and not mem.data:
+        merged = pieces.merge(high, low)
+        if merged is not None:
+            return store(before, start, merged, False)
+    if (big_endian or n == 1) and (mem.data or m == 1):
+        merged = pieces.merge(low, high)
+        if merged is not None:
+            return store(before, start, merged, True)
+    return None

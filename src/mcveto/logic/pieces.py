@@ -5,7 +5,7 @@ gluing undoes cutting. Two of them carry the weight:
 - an extraction is pushed inwards only where that cannot hide where it came from: low bits of sums and
   bitwise operators, single bits (PowerPC packs compare results into 4-bit fields), byte-aligned parts of
   loads, and pieces that are constant anyway;
-- `_merge` joins two neighbours whenever re-cutting their common source gives exactly these two, however the
+- `merge` joins two neighbours whenever re-cutting their common source gives exactly these two, however the
   extraction was simplified meanwhile.
 A row never ends in zeros: a shifted value is 2^k * x, see `linear`.
 """
@@ -232,7 +232,7 @@ def row(parts: Sequence[Term]) -> Term:
             merged: Term | None = piece
             while joined and merged is not None:
                 piece = merged
-                merged = _merge(joined[-1], piece)
+                merged = merge(joined[-1], piece)
                 if merged is not None:
                     joined.pop()
             joined.append(piece if merged is None else merged)
@@ -260,7 +260,7 @@ def _source(t: Term) -> tuple[Term, int, int] | None:
     return None
 
 
-def _merge(left: Term, right: Term) -> Term | None:
+def merge(left: Term, right: Term) -> Term | None:
     """One term for two neighbouring pieces, or None."""
     if left.op == "const" and right.op == "const":
         return const(left.data << right.width | right.data, left.width + right.width)

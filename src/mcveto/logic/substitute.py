@@ -1,7 +1,7 @@
 """Simultaneous substitution of terms for terms.
 
-The result is rebuilt with the simplifying constructors, which is how Pre is computed: the state after an instruction
-is substituted into the formula behind it and reads meet writes (TR1669 section 3.4).
+The result is rebuilt with the simplifying constructors, which is how Pre is computed: the state after an
+instruction is substituted into the formula behind it and reads meet writes (TR1669 section 3.4).
 """
 
 from __future__ import annotations
