@@ -87,7 +87,7 @@ class Dynamic:
                 continue
             target, symbol = self._target(raw.symbol)
             place = (raw.offset + self.bias) % (1 << elf.bits)
-            in_place |= raw.addend is None and rule is not None and rule.formula in ("rel", "abs", "absdata")
+            in_place |= raw.addend is None and rule is not None and rule.formula in _ADDS_IN_PLACE
             if symbol is not None and symbol.section == SHN_UNDEF and rule is not None:
                 self._import(symbol, place, cells)
             elif symbol is not None and symbol.binding and symbol.visibility == 0:
@@ -271,4 +271,5 @@ class Dynamic:
         return None if raw is None else struct.unpack(f"{self.elf.prefix}{count}I", raw)
 
 
+_ADDS_IN_PLACE = frozenset({"rel", "abs", "absdata", "mipsrel32"})
 _IMPORTED = "symbol of another module"

@@ -104,7 +104,7 @@ def _read_headers(request: LoadRequest) -> _Pe:
     optional = data[start + 20 : start + 20 + optional_size]
     fixed = 96 if expected_magic == 0x10B else 112
     if len(optional) < fixed:
-        raise request.broken("truncated or damaged PE header: no optional header, is this an object file?")
+        raise request.broken("truncated or damaged PE header, or an object file")
     magic = int.from_bytes(optional[:2], "little")
     if magic != expected_magic:
         raise request.broken(f"damaged PE header: magic {magic:#x} does not belong to {isa}")
@@ -123,10 +123,9 @@ def _read_headers(request: LoadRequest) -> _Pe:
         name, *numbers = struct.unpack_from("<8sIIIIIIHHI", data, table + 40 * index)
         label = name.rstrip(b"\0").decode("latin-1") or f"section {index}"
         sections.append((label, numbers[0], numbers[1], numbers[2], numbers[3], numbers[8]))
-    return _Pe(
-        request, isa, image_base, entry, header_size, bool(flags & _RELOCATIONS_STRIPPED), directories, sections,
-        (symbols, symbol_count),
-    )  # fmt: skip
+    stripped = bool(flags & _RELOCATIONS_STRIPPED)
+    coff_symbols = (symbols, symbol_count)
+    return _Pe(request, isa, image_base, entry, header_size, stripped, directories, sections, coff_symbols)
 
 
 def _map(pe: _Pe, memory: Memory, base: int) -> None:
