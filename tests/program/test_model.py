@@ -3,10 +3,10 @@
 import pickle
 
 import pytest
+from tests.program.fixtures import IMAGES
 
 from mcveto.errors import InputFileError, InternalError, McvetoError, UsageError
 from mcveto.program.image import Image, Permission, Segment, load_image
-from tests.program.fixtures import IMAGES
 
 
 def small_image(**changes: object) -> Image:
@@ -60,7 +60,7 @@ def test_unknown_symbols_get_suggestions_and_large_numbers_are_refused() -> None
     with pytest.raises(UsageError, match="no symbols"):
         small_image(symbols={}).resolve("main")
     for text in ("0x100000000", "main+0xffffffff", "9" * 5000):
-        with pytest.raises(UsageError, match="does not fit|too long"):
+        with pytest.raises(UsageError, match=r"does not fit|too long"):
             small_image().resolve(text)
 
 
@@ -75,7 +75,7 @@ def test_lookups() -> None:
     assert image.read(0x102E, 3) is None
     assert image.read(0x1013, 2) is None
     image.require_address(0x1000, "entry")
-    with pytest.raises(UsageError, match="target 0x5000 is outside the image.*0x1000-0x1020"):
+    with pytest.raises(UsageError, match=r"target 0x5000 is outside the image.*0x1000-0x1020"):
         image.require_address(0x5000, "target")
 
 
