@@ -60,7 +60,10 @@ def tables(data: bytes) -> list[tuple[int, int]]:
 
 def mutant(seed: int, number: int, files: list[tuple[str, bytes]]) -> tuple[str, bytes, random.Random]:
     rng = random.Random(f"{seed}/{number}")
-    name, original = rng.choice(files)
+    family = rng.choice(
+        ((".elf", ".so", ".o"), (".elf", ".so", ".o"), (".exe",), (".macho",), (".hex", ".srec"))
+    )
+    name, original = rng.choice([entry for entry in files if entry[0].endswith(family)])
     data = bytearray(original)
     parts = tables(original)
     for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
@@ -75,20 +78,8 @@ def mutant(seed: int, number: int, files: list[tuple[str, bytes]]) -> tuple[str,
         elif kind == "field":
             width = rng.choice((1, 2, 4, 8))
             at = offset + (at - offset) // width * width
-            limits = [
-                0,
-                1,
-                7,
-                0x7F,
-                0xFF,
-                0xFFFF,
-                0x7FFFFFFF,
-                0xFFFFFFFF,
-                1 << 63,
-                (1 << 64) - 1,
-                len(data),
-                len(data) - 1,
-            ]
+            limits = [0, 1, 7, 0x7F, 0xFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 63, (1 << 64) - 1]
+            limits += [len(data), len(data) - 1]
             limits += [
                 1 << rng.randrange(64),
                 rng.randrange(1 << 16),

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
-from tests.program.fixtures import ELF_ISAS, IMAGES, elf_loads, elf_symbols
 
 from mcveto.errors import InputFileError, UsageError
 from mcveto.program.image import Image, Permission, address_bits, is_big_endian, load_image
+
+from .fixtures import ELF_ISAS, IMAGES, elf_loads, elf_symbols
 
 
 def word_at(image: Image, address: int) -> int:
@@ -189,7 +190,8 @@ def test_x32_and_n32_and_be8_are_refused(tmp_path: Path) -> None:
 
 def header_field(path: Path, index: int, field: int) -> int:
     """File offset of a field of the index-th program header of a 64-bit file."""
-    return struct.unpack_from("<Q", path.read_bytes(), 32)[0] + 56 * index + field
+    (table,) = struct.unpack_from("<Q", path.read_bytes(), 32)
+    return int(table) + 56 * index + field
 
 
 def test_hostile_program_headers_end_in_one_line(tmp_path: Path) -> None:

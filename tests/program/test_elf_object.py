@@ -4,15 +4,16 @@ import struct
 from pathlib import Path
 
 import pytest
-from tests.program.fixtures import ELF_ISAS, IMAGES, elf_sections
 
 from mcveto.errors import InputFileError
 from mcveto.program.image import Permission, address_bits, is_big_endian, load_image
 
+from .fixtures import ELF_ISAS, IMAGES, elf_sections
+
 _LINKER_REWRITES = {".eh_frame", ".ARM.exidx", ".ARM.extab", ".reginfo", ".MIPS.abiflags"}
 
 
-@pytest.mark.parametrize("name", [*ELF_ISAS, "thumb"])
+@pytest.mark.parametrize("name", [*ELF_ISAS, "thumb", "interwork"])
 def test_relocated_bytes_equal_those_of_the_linker(name: str) -> None:
     image = load_image(IMAGES / f"{name}.o")
     sections = elf_sections(IMAGES / f"{name}-linked.elf")
@@ -23,7 +24,7 @@ def test_relocated_bytes_equal_those_of_the_linker(name: str) -> None:
             assert (segment.name, address) == (segment.name, segment.address)
             assert segment.content == content, segment.name
             compared += len(content)
-    assert compared > 250
+    assert compared > (70 if name == "interwork" else 250)
     assert image.unspecified == ()
     original = elf_sections(IMAGES / f"{name}.o")[".text"][1]
     assert image.segments[0].name == ".text"

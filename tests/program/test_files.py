@@ -5,10 +5,11 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.program.fixtures import IMAGES
 
 from mcveto.errors import InputFileError, McvetoError, UsageError
 from mcveto.program.image import Permission, load_image
+
+from .fixtures import IMAGES
 
 _RWX = Permission.READ | Permission.WRITE | Permission.EXECUTE
 

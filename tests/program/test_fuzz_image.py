@@ -1,4 +1,4 @@
-"""Damaged binaries are ordinary input: no crash, hang, traceback or memory blow-up, whatever the file says."""
+"""Damaged binaries are ordinary input: no crash, hang, traceback or memory blow-up."""
 
 import collections
 import json

@@ -3,10 +3,11 @@
 import pickle
 
 import pytest
-from tests.program.fixtures import IMAGES
 
 from mcveto.errors import InputFileError, InternalError, McvetoError, UsageError
 from mcveto.program.image import Image, Permission, Segment, load_image
+
+from .fixtures import IMAGES
 
 
 def small_image(**changes: object) -> Image:

@@ -4,10 +4,11 @@ import struct
 from pathlib import Path
 
 import pytest
-from tests.program.fixtures import IMAGES, unpacked
 
 from mcveto.errors import InputFileError, UsageError
 from mcveto.program.image import Permission, address_bits, load_image
+
+from .fixtures import IMAGES, unpacked
 
 
 def pe_sections(data: bytes) -> list[tuple[int, int, int, int, int]]:
