@@ -159,6 +159,17 @@ def test_relocated_in_place_and_started_at_its_start_up_code_is_noted() -> None:
     assert not any("twice" in note for note in load_image(IMAGES / "x86-64-pie.elf").notes)
 
 
+def test_cells_of_indirect_functions_are_unspecified() -> None:
+    path = IMAGES / "x86-64-ifunc.elf"
+    image = load_image(path)
+    with path.open("rb") as stream:
+        sections = [s for s in ELFFile(stream).iter_sections() if s["sh_type"] == "SHT_RELA"]
+        cells = [r["r_offset"] for s in sections for r in s.iter_relocations()]
+    assert len(cells) == 1
+    assert image.unspecified == ((cells[0], cells[0] + 8),)
+    assert any("start-up code" in note for note in image.notes)
+
+
 def patched(source: str, folder: Path, offset: int, raw: bytes) -> Path:
     data = bytearray((IMAGES / source).read_bytes())
     data[offset : offset + len(raw)] = raw

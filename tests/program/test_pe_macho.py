@@ -135,3 +135,70 @@ def test_fat_files(tmp_path: Path) -> None:
     assert second.segments == load_image(macho_path("aarch64", tmp_path)).segments
     with pytest.raises(UsageError, match="no arm part"):
         load_image(path, arch="arm")
+
+
+def chained_macho(pointer_format: int, links: list[int], start: int = 0x10) -> bytes:
+    """A library with a page of code and a page of data, whose cells from `start` on are chained."""
+    table = struct.pack("<7I", 0, 32, 80, 96, 2, 1, 0).ljust(32, b"\0")
+    table += struct.pack("<4I", 3, 0, 16, 0) + struct.pack(
+        "<IHHQIHH", 24, 0x1000, pointer_format, 0x1000, 0, 1, start
+    )
+    table = table.ljust(80, b"\0") + struct.pack("<II", 1 << 9 | 1, 9 << 9 | 1)
+    table = table.ljust(96, b"\0") + b"\0_getpid\0_exit\0"
+    commands = b""
+    for name, address, offset, size, protection in (
+        (b"__TEXT", 0x100000000, 0, 0x1000, 5),
+        (b"__DATA", 0x100001000, 0x1000, 0x1000, 3),
+        (b"__LINKEDIT", 0x100002000, 0x2000, len(table), 1),
+    ):
+        commands += struct.pack(
+            "<II16sQQQQIIII", 0x19, 72, name, address, 0x1000, offset, size, 7, protection, 0, 0
+        )
+    commands += struct.pack("<IIII", 0x80000034, 16, 0x2000, len(table))
+    header = struct.pack("<8I", 0xFEEDFACF, 0x01000007, 3, 6, 4, len(commands), 0x85, 0)
+    data = b"\0" * 0x10 + b"".join(link.to_bytes(8, "little") for link in links)
+    return (header + commands).ljust(0x1000, b"\0") + data.ljust(0x1000, b"\0") + table
+
+
+def link(value: int, step: int = 2, bind: bool = False, top: int = 0) -> int:
+    return value | top << 36 | step << 51 | bind << 63
+
+
+@pytest.mark.parametrize(("pointer_format", "unit"), [(2, 0x100000000), (6, 0)])
+def test_chained_fixups(pointer_format: int, unit: int, tmp_path: Path) -> None:
+    path = tmp_path / "chained"
+    links = [
+        link(unit + 0x1230),
+        link(1, bind=True),
+        link(unit + 0x40, top=0x80),
+        link(0, bind=True, step=0),
+        77,
+    ]
+    path.write_bytes(chained_macho(pointer_format, links))
+    for base in (0x100000000, 0x300000000):
+        image = load_image(path, base=base)
+        cells = base + 0x1010
+        assert image.read(cells, 8) == struct.pack("<Q", base + 0x1230)
+        assert image.read(cells + 16, 8) == struct.pack("<Q", base + 0x40 | 0x80 << 56)
+        assert image.unspecified == ((cells + 8, cells + 16), (cells + 24, cells + 32))
+        assert image.read(cells + 32, 8) == struct.pack("<Q", 77), "after the end of the chain"
+        assert image.imports == {"_exit": cells + 8, "_getpid": cells + 24}
+
+
+def test_chained_fixups_that_are_not_understood_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "chained"
+    for content, message in (
+        (chained_macho(1, [link(0, step=0)]), "format 1 are not supported"),
+        (chained_macho(6, [link(0, step=0xFFF)]), "leaves its page"),
+        (chained_macho(6, [link(5, bind=True, step=0)]), "import 5 of 2"),
+        (chained_macho(6, [link(0, step=0)], start=0x8001), "several chains"),
+        (chained_macho(6, [link(0, step=0)])[:-70], "exceed|truncated"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(InputFileError, match=message):
+            load_image(path)
+
+
+def test_the_bundled_chained_file_is_what_its_builder_writes() -> None:
+    links = [link(0x1230), link(1, bind=True), link(0x40), link(0, bind=True, step=0)]
+    assert (IMAGES / "chained.macho").read_bytes() == chained_macho(6, links)
