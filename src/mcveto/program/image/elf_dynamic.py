@@ -38,6 +38,8 @@ class Dynamic:
     notes: Notes
     bias: int
     tags: dict[int, int]
+    span: tuple[int, int]
+    """Address and size of the table itself."""
     stub_symbols: dict[str, int] = field(default_factory=dict)
     """Undefined functions whose symbol value is the address of their PLT stub (non-PIC executables)."""
     _symbols: dict[int, Symbol] = field(default_factory=dict)
@@ -55,7 +57,7 @@ class Dynamic:
             if tag == 0:
                 break
             tags.setdefault(tag, value)
-        return cls(elf, memory, notes, bias, tags)
+        return cls(elf, memory, notes, bias, tags, (header.address + bias, header.file_size))
 
     @property
     def got(self) -> int | None:
@@ -87,7 +89,7 @@ class Dynamic:
                 continue
             target, symbol = self._target(raw.symbol)
             place = (raw.offset + self.bias) % (1 << elf.bits)
-            in_place |= raw.addend is None and rule is not None and rule.formula in ("rel", "abs", "absdata")
+            in_place |= raw.addend is None and rule is not None and rule.formula in _ADDS_IN_PLACE
             if symbol is not None and symbol.section == SHN_UNDEF and rule is not None:
                 self._import(symbol, place, cells)
             elif symbol is not None and symbol.binding and symbol.visibility == 0:
@@ -103,6 +105,9 @@ class Dynamic:
                 self.memory.forget(place, rule.size if rule and rule.places else elf.bits // 8)
                 continue
             relocator.apply(Relocation(place, raw.type, target, raw.addend))
+        if has_interpreter:
+            # Some dynamic linkers turn the offsets in the table into addresses, others do not.
+            self.memory.forget(*self.span)
         if elf.isa.startswith("mips"):
             self._relocate_mips_got(cells)
         elif has_interpreter and self.got is not None and _JMPREL in self.tags:
@@ -267,4 +272,5 @@ class Dynamic:
         return None if raw is None else struct.unpack(f"{self.elf.prefix}{count}I", raw)
 
 
+_ADDS_IN_PLACE = frozenset({"rel", "abs", "absdata", "mipsrel32"})
 _IMPORTED = "symbol of another module"

@@ -113,11 +113,14 @@ class Relocator:
         value = self._value(relocation, rule, addend, containers[0])
         if rule.formula in ("pc", "gotpc"):
             self._riscv_upper[relocation.place] = value
-        bits = 64 if address_bits(self.isa) == 64 else 32
         for (offset, place), container in zip(rule.places, containers, strict=True):
-            changed = place.insert(container, value, bits)
+            # A 64-bit difference on a 32-bit machine (RISC-V ADD64/SUB64) is a 64-bit number.
+            bits = max(address_bits(self.isa), 8 * place.size)
             if rule.formula == "armcall" and container >> 28 == 0xF:
-                changed = changed & ~(1 << 24) | (value >> 1 & 1) << 24
+                # BLX reaches every second byte: bit 1 of the distance is bit 24 of the instruction.
+                changed = place.insert(container & ~(1 << 24) | (value >> 1 & 1) << 24, value & ~2, bits)
+            else:
+                changed = place.insert(container, value, bits)
             raw = place.store(changed, not is_big_endian(self.isa))
             if not self.memory.patch(relocation.place + offset, raw):
                 raise CannotApply("the place is not part of the file")

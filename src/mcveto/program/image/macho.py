@@ -1,7 +1,7 @@
 """Mach-O executables and libraries for x86, x86-64 and ARM64, thin or fat.
 
-Headers and segments are read here; the opcode streams of the dynamic linker are LIEF's business. Rebases are
-applied. Binds, i.e. pointers into other libraries, are unspecified.
+Headers and segments are read here; the opcode streams of LC_DYLD_INFO and the symbols are LIEF's business.
+Rebases are applied. Binds, i.e. pointers into other libraries, are unspecified.
 """
 
 import struct
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcveto.errors import UsageError
+from mcveto.program.image.macho_chained import ChainedFixups
 from mcveto.program.image.memory import Memory, Notes
 from mcveto.program.image.model import Image, Permission, address_bits
 from mcveto.program.image.plt import import_addresses
@@ -33,6 +34,7 @@ class _MachO:
     kind: int
     movable: bool
     segments: list[tuple[str, int, int, int, int, int]] = field(default_factory=list)
+    chained: bytes | None = None
     entry_offset: int | None = None
     entry_address: int | None = None
     notes: Notes = field(default_factory=Notes)
@@ -72,7 +74,7 @@ def load(request: LoadRequest) -> Image:
         content = data[offset : offset + length]
         memory.map(address + bias, mapped, content, _permissions(protection), name)
     memory.seal()
-    symbols, cells = _fix_up(macho, memory, bias)
+    symbols, cells = _fix_up(macho, memory, base, bias)
     entry = request.entry
     if entry is None:
         if macho.entry_offset is not None and text is not None:
@@ -170,7 +172,10 @@ def _read_command(macho: _MachO, command: int, body: bytes) -> None:
     elif command in layouts:
         raise macho.request.broken("damaged: a segment command is too short")
     elif command == _CHAINED:
-        raise macho.request.broken("chained fix-ups are not supported")
+        offset, length = struct.unpack_from("<II", body.ljust(16, b"\0"), 8)
+        if offset + length > len(macho.data):
+            raise macho.request.broken("truncated: its chained fix-ups exceed the file")
+        macho.chained = macho.data[offset : offset + length]
     elif command == _MAIN and len(body) >= 16:
         macho.entry_offset = int.from_bytes(body[8:16], "little")
     elif command == _UNIXTHREAD:
@@ -180,7 +185,7 @@ def _read_command(macho: _MachO, command: int, body: bytes) -> None:
             macho.entry_address = int.from_bytes(body[at : at + width], "little")
 
 
-def _fix_up(macho: _MachO, memory: Memory, bias: int) -> tuple[dict[str, int], dict[int, str]]:
+def _fix_up(macho: _MachO, memory: Memory, base: int, bias: int) -> tuple[dict[str, int], dict[int, str]]:
     """Apply rebases, forget binds; the result is (symbols, import cells)."""
     import lief
 
@@ -190,6 +195,27 @@ def _fix_up(macho: _MachO, memory: Memory, bias: int) -> tuple[dict[str, int], d
     binary = parsed[0] if parsed is not None and len(parsed) else None
     if binary is None:
         raise macho.request.broken("damaged Mach-O file: its dynamic linking information is unreadable")
+    if macho.chained is not None:
+        if word != 8:
+            raise macho.request.broken("chained fix-ups in a 32-bit file are not supported")
+        cells = ChainedFixups(macho.request, macho.chained, memory, base, bias).apply()
+    else:
+        cells = _apply_opcodes(macho, binary, memory, bias)
+    if cells:
+        macho.notes.add(
+            f"{len(set(cells.values()))} imported symbols: the cells for their addresses are unspecified"
+        )
+    symbols: dict[str, int] = {}
+    for symbol in binary.symbols:
+        # N_STAB entries are debugging information; N_SECT means "defined in a section".
+        if symbol.name and symbol.raw_type & 0xE0 == 0 and symbol.raw_type & 0x0E == 0x0E:
+            symbols.setdefault(str(symbol.name), (symbol.value + bias) % modulus)
+    return {name: symbols[name] for name in sorted(symbols)}, cells
+
+
+def _apply_opcodes(macho: _MachO, binary: Any, memory: Memory, bias: int) -> dict[int, str]:
+    """The rebase and bind streams of LC_DYLD_INFO, and the relocations of older files."""
+    word, modulus = address_bits(macho.isa) // 8, 1 << address_bits(macho.isa)
     for relocation in binary.relocations:
         kind, place = type(relocation).__name__, (relocation.address + bias) % modulus
         raw = memory.read(place, word)
@@ -206,11 +232,4 @@ def _fix_up(macho: _MachO, memory: Memory, bias: int) -> tuple[dict[str, int], d
         memory.forget(place, word)
         if binding.has_symbol:
             cells[place] = str(binding.symbol.name)
-    if cells:
-        macho.notes.add(f"{len(set(cells.values()))} imported symbols: the cells for their addresses are unspecified")
-    symbols: dict[str, int] = {}
-    for symbol in binary.symbols:
-        # N_STAB entries are debugging information; N_SECT means "defined in a section".
-        if symbol.name and symbol.raw_type & 0xE0 == 0 and symbol.raw_type & 0x0E == 0x0E:
-            symbols.setdefault(str(symbol.name), (symbol.value + bias) % modulus)
-    return {name: symbols[name] for name in sorted(symbols)}, cells
+    return cells

@@ -8,7 +8,7 @@ by which one wins.
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from mcveto.errors import InputFileError
+from mcveto.errors import InputFileError, one_line
 from mcveto.program.image.model import Permission, Segment
 
 MAX_MAPPED_BYTES = 1 << 30
@@ -33,6 +33,7 @@ class Notes:
     _by_kind: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, text: str, kind: str | None = None) -> None:
+        text = one_line(text)
         listed = self._by_kind.setdefault(kind or text, [])
         if kind or not listed:
             listed.append(text)
@@ -115,9 +116,6 @@ class Memory:
             start, end = max(address, region.address), min(address + size, region.address + region.size)
             if start < end:
                 self._unspecified.append((start, end))
-
-    def is_forgotten(self, address: int, size: int) -> bool:
-        return any(start < address + size and address < end for start, end in self._unspecified)
 
     def content_end(self, address: int) -> int | None:
         """Where the bytes from the file end in the segment of `address`."""

@@ -106,7 +106,8 @@ class Image:
 
     def is_specified(self, address: int, size: int = 1) -> bool:
         """Whether no byte of the range is in `unspecified`."""
-        return not any(start < address + size and address < end for start, end in self.unspecified)
+        index = bisect_right(self.unspecified, address, key=lambda span: span[1])
+        return index == len(self.unspecified) or self.unspecified[index][0] >= address + size
 
     def read(self, address: int, size: int) -> bytes | None:
         """The initial bytes of a range, or None unless all of them are mapped and specified."""

@@ -38,6 +38,7 @@ class _Pe:
     image_base: int
     entry: int
     header_size: int
+    page: int
     relocations_stripped: bool
     directories: list[tuple[int, int]]
     sections: list[tuple[str, int, int, int, int, int]]
@@ -102,7 +103,7 @@ def _read_headers(request: LoadRequest) -> _Pe:
     optional = data[start + 20 : start + 20 + optional_size]
     fixed = 96 if expected_magic == 0x10B else 112
     if len(optional) < fixed:
-        raise request.broken("truncated or damaged PE header: no optional header, is this an object file?")
+        raise request.broken("truncated or damaged PE header, or an object file")
     magic = int.from_bytes(optional[:2], "little")
     if magic != expected_magic:
         raise request.broken(f"damaged PE header: magic {magic:#x} does not belong to {isa}")
@@ -119,10 +120,13 @@ def _read_headers(request: LoadRequest) -> _Pe:
         name, *numbers = struct.unpack_from("<8sIIIIIIHHI", data, table + 40 * index)
         label = name.rstrip(b"\0").decode("latin-1") or f"section {index}"
         sections.append((label, numbers[0], numbers[1], numbers[2], numbers[3], numbers[8]))
+    # Sections that are aligned to less than a page are mapped as one piece, without padding between them.
+    page = PAGE if int.from_bytes(optional[32:36], "little") >= PAGE else 1
+    stripped = bool(flags & _RELOCATIONS_STRIPPED)
+    coff_symbols = (symbols, symbol_count)
     return _Pe(
-        request, isa, image_base, entry, header_size, bool(flags & _RELOCATIONS_STRIPPED), directories, sections,
-        (symbols, symbol_count),
-    )  # fmt: skip
+        request, isa, image_base, entry, header_size, page, stripped, directories, sections, coff_symbols
+    )
 
 
 def _map(pe: _Pe, memory: Memory, base: int) -> None:
@@ -130,9 +134,9 @@ def _map(pe: _Pe, memory: Memory, base: int) -> None:
     if pe.directory(_MANAGED)[0]:
         raise request.broken("managed (.NET) code is not machine code")
     header = min(pe.header_size, len(data))
-    memory.map(base, -(-header // PAGE) * PAGE, data[:header], Permission.READ, "headers")
+    memory.map(base, -(-header // pe.page) * pe.page, data[:header], Permission.READ, "headers")
     for name, virtual_size, address, raw_size, raw_at, flags in pe.sections:
-        size = -(-(virtual_size or raw_size) // PAGE) * PAGE
+        size = -(-(virtual_size or raw_size) // pe.page) * pe.page
         length = min(raw_size, size) if raw_at else 0
         if raw_at + length > len(data):
             raise request.broken(f"truncated: section {name} exceeds the file")

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from mcveto.program.image.memory import Memory
 
 MAX_CODE_BYTES = 64 << 20
+_LANDING_PADS = (b"\xf3\x0f\x1e\xfa\xf2", b"\xf3\x0f\x1e\xfb\xf2", b"\xf3\x0f\x1e\xfa", b"\xf3\x0f\x1e\xfb")
 
 
 def import_addresses(isa: str, memory: Memory, cells: dict[int, str], got: int | None) -> dict[str, int]:
@@ -51,8 +52,8 @@ def _x86(start: int, code: bytes, opcode: bytes, bits: int, register: int | None
     while 0 <= at <= len(code) - 6:
         displacement = struct.unpack_from("<i", code, at + 2)[0]
         origin = start + at + 6 if bits == 64 else register or 0
-        # `endbr` in front of the jump is where callers go.
-        begin = at - 4 if code[max(at - 4, 0) : at] in (b"\xf3\x0f\x1e\xfa", b"\xf3\x0f\x1e\xfb") else at
+        # Callers go to the `endbr` in front of the jump, which may have a `bnd` prefix.
+        begin = next((at - len(p) for p in _LANDING_PADS if code.endswith(p, 0, at)), at)
         yield start + begin, (origin + displacement) % (1 << bits)
         at = code.find(opcode, at + 1)
 
