@@ -1,14 +1,14 @@
 """Runs the example binaries in Unicorn, an emulator that shares no code with the project.
 
-`emulate(spec_path, inputs)` loads the stripped binary a spec names, runs it from the entry and says how it ended. Input
-functions are intercepted: each call returns the next value of `inputs` (zero when they run out) in the calling
-convention's result register.
+`emulate(spec_path, inputs, memory)` loads the stripped binary a spec names, runs it from the entry and says
+how it ended. Input functions are intercepted: each call returns the next value of `inputs` (zero when they run
+out) in the calling convention's result register. `memory` gives the first bytes of the spec's input areas.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,12 @@ def supported(path: Path) -> bool:
         return (elf["e_machine"], elf.little_endian) in ISAS
 
 
-def emulate(spec_path: Path, inputs: Iterable[int] = (), limit: int = 3_000_000) -> Outcome:
+def emulate(
+    spec_path: Path,
+    inputs: Iterable[int] = (),
+    memory: Sequence[Sequence[int]] = (),
+    limit: int = 3_000_000,
+) -> Outcome:
     spec: dict[str, Any] = yaml.safe_load(spec_path.read_text())
     with (spec_path.parent / spec["binary"]).open("rb") as file:
         elf = ELFFile(file)
@@ -117,6 +122,9 @@ def emulate(spec_path: Path, inputs: Iterable[int] = (), limit: int = 3_000_000)
     machine.mem_map(STACK_TOP - STACK_SIZE, STACK_SIZE)
     machine.reg_write(isa.stack, STACK_TOP - 0x100)
     calls = spec.get("inputs", {}).get("calls", {})
+    for area, content in zip(spec.get("inputs", {}).get("memory", []), memory, strict=False):
+        assert len(content) <= area["size"]
+        machine.mem_write(area["at"], bytes(content))
     halts = set(spec.get("halt", []))
     targets = {a for p in spec.get("properties", []) if isinstance(p, dict) for a in p.get("reach", [])}
     outcome = Outcome("limit", 0, 0, 0, lambda a, n: bytes(machine.mem_read(a, n)), big_endian)

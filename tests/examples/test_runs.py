@@ -19,24 +19,25 @@ NOT_IN_UNICORN = ("ppc32-le",)  # Unicorn's PowerPC is big-endian only
 def programs() -> Iterator[tuple[Path, dict[str, Any]]]:
     """(spec file, its program in the manifest) for everything built."""
     for manifest in sorted(ROOT.rglob("build.toml")):
-        for program in tomllib.loads(manifest.read_text())["program"]:
+        table = tomllib.loads(manifest.read_text())
+        for program in table["program"]:
             for target in program["targets"]:
                 for variant in program.get("variants", {"": []}):
                     name = program["name"].format(target=target, variant=variant)
-                    if "spec" in program and target not in NOT_IN_UNICORN:
+                    if ("spec" in program or "spec" in table) and target not in NOT_IN_UNICORN:
                         yield manifest.parent / f"{name}.yaml", program
 
 
 def runs() -> Iterator[Any]:
     for path, program in programs():
         for index, run in enumerate(program.get("runs", [{"inputs": [], "ends": "halt"}])):
-            yield pytest.param(path, run, id=f"{path.parent.name}-{path.stem}-{index}")
+            yield pytest.param(path, run, id=f"{path.relative_to(ROOT).with_suffix('')}-{index}")
 
 
 @pytest.mark.parametrize(("path", "run"), list(runs()))
 def test_known_run(path: Path, run: dict[str, Any], emulate: Callable[..., Any]) -> None:
     spec = yaml.safe_load(path.read_text())
-    outcome = emulate(path, run["inputs"])
+    outcome = emulate(path, run["inputs"], run.get("memory", []))
     assert outcome.how == run["ends"], f"ended at {outcome.pc:#x} after {outcome.steps} steps"
     if run["ends"] == "halt" and "expected_result" in spec:
         expected = spec["expected_result"]
