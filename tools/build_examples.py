@@ -2,8 +2,8 @@
 
 Every folder below `examples/` that holds a `build.toml` is one set of programs. The file names sources,
 targets (rows of `examples/targets.toml`), compiler variants and a spec in which `@symbol` stands for an
-address; a `[spec]` of the whole file is what its programs have in common. For each program, target and variant
-this writes
+address; a `[spec]` of the whole file is what its programs have in common. For each program, target and
+variant this writes
 
     NAME.elf       stripped, what users and tests verify
     NAME.sym.elf   the same code with its symbol table, for reading along
