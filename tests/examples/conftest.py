@@ -2,13 +2,14 @@
 
 `Machine(spec_path)` loads the stripped binary a spec names. `run` executes it from the entry, `resume` from
 where an input function was called. Input functions are intercepted: each call returns the next input in the
-calling convention's result register. On x86 and PowerPC a shadow stack of return addresses tells whether every
-return matched its call.
+calling convention's result register. On x86 and PowerPC a shadow stack of return addresses tells whether
+every return matched its call.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -96,25 +97,37 @@ ISAS: dict[tuple[str, int, bool], Isa] = {
 }
 
 
+Segments = list[tuple[int, int, int, bytes]]
+
+
+@functools.cache
+def read_example(spec_path: Path) -> tuple[dict[str, Any], Isa, int, bool, Segments]:
+    """The spec; instruction set, bytes of a pointer, byte order and loadable segments of its binary."""
+    spec: dict[str, Any] = yaml.safe_load(spec_path.read_text())
+    with (spec_path.parent / spec["binary"]).open("rb") as file:
+        elf = ELFFile(file)
+        isa = ISAS[elf["e_machine"], elf.elfclass, elf.little_endian]
+        segments = [
+            (segment["p_vaddr"], segment["p_memsz"], segment["p_flags"], segment.data())
+            for segment in elf.iter_segments()
+            if segment["p_type"] == "PT_LOAD"
+        ]
+        return spec, isa, elf.elfclass // 8, elf.little_endian, segments
+
+
 class Machine:
     """One loaded example; after a run, how it ended.
 
-    `how` is `halt`, `reach` (a target address), `fault`, `limit`, or `input` when an input function was called
-    and no value was left; `wrong_return` says that some return did not go to behind its call.
+    `how` is `halt`, `reach` (a target address), `fault`, `limit`, or `input` when an input function was
+    called and no value was left; `wrong_return` says that some return did not go to behind its call.
     """
 
     def __init__(self, spec_path: Path) -> None:
-        self.spec: dict[str, Any] = yaml.safe_load(spec_path.read_text())
+        self.spec, self.isa, self.pointer, self.little_endian, segments = read_example(spec_path)
         self.areas: list[tuple[int, int]] = []
-        with (spec_path.parent / self.spec["binary"]).open("rb") as file:
-            elf = ELFFile(file)
-            self.isa = ISAS[elf["e_machine"], elf.elfclass, elf.little_endian]
-            self.order = "little" if elf.little_endian else "big"
-            self.pointer = elf.elfclass // 8
-            self.engine = unicorn.Uc(self.isa.arch, self.isa.mode)
-            for segment in elf.iter_segments():
-                if segment["p_type"] == "PT_LOAD":
-                    self._load(segment["p_vaddr"], segment["p_memsz"], segment["p_flags"], segment.data())
+        self.engine = unicorn.Uc(self.isa.arch, self.isa.mode)
+        for address, size, flags, content in segments:
+            self._load(address, size, flags, content)
         self.engine.mem_map(STACK_TOP - STACK_SIZE, STACK_SIZE)
         self.engine.reg_write(self.isa.stack, STACK_TOP - 0x400)
         self.inputs: dict[str, Any] = self.spec.get("inputs", {})
@@ -153,7 +166,7 @@ class Machine:
 
     def word(self, address: int) -> int:
         content = bytes(self.engine.mem_read(address, 4))
-        return int.from_bytes(content, "little" if self.order == "little" else "big")
+        return int.from_bytes(content, "little" if self.little_endian else "big")
 
     def _go(self, start: int, limit: int = 5_000_000) -> str:
         self.how = "limit"

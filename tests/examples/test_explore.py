@@ -1,7 +1,7 @@
-"""Expected verdicts checked by enumeration in Unicorn: all inputs where they are few, all states where those are.
+"""Expected verdicts checked by enumeration in Unicorn: all inputs or all states where those are few.
 
-Exhausting the inputs of a program whose inputs matter only through the enumerated values is a proof for that binary;
-comments say why these values are enough. Elsewhere the search is bounded and only a test.
+Exhausting the inputs of a program whose inputs matter only through the enumerated values is a proof for that
+binary; comments say why these values are enough. Elsewhere the search is bounded and only a test.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def test_proved_for_every_input(name: str, boot: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("length", range(25))
 def test_bounded_copy_for_every_length(length: int, boot: Callable[..., Any]) -> None:
-    """Only the place of the first zero matters to the copy: the bytes are never compared with anything else."""
+    """Only the place of the first zero matters: the bytes are never compared with anything else."""
     machine = boot(FIG10 / "simp_ok.yaml")
     assert machine.run([], [[0x41] * length]) == "halt"
     unbounded = boot(FIG10 / "simp_bad.yaml")
@@ -76,10 +76,10 @@ REGISTERS = [
 def explore(
     machine: Any, first: Sequence[int], values: Sequence[int], limit: int
 ) -> tuple[set[str], bool, int]:
-    """Breadth-first search over the states at calls of the input function, each answered with each of `values`.
+    """Breadth-first search over the states at calls of the input function, answered with each of `values`.
 
-    A state is what survives a call: callee-saved registers, writable memory, the live part of the stack and the
-    shadow stack. Returns how paths ended, whether the search was exhaustive, and the number of states.
+    A state is what survives a call: callee-saved registers, writable memory, the live part of the stack and
+    the shadow stack. Returns how paths ended, whether the search was exhaustive, and the number of states.
     """
     ends: set[str] = set()
     engine = machine.engine
@@ -123,7 +123,7 @@ def explore(
 
 @pytest.mark.parametrize("name", ["barber", "share-CASE-0", "smc1-unbounded"])
 def test_proved_for_every_state(name: str, boot: Callable[..., Any]) -> None:
-    """These programs look at nothing but bit 0 of an input or whether it is zero, and have finitely many states."""
+    """These programs look only at bit 0 of an input or whether it is zero, and have few states."""
     ends, exhausted, states = explore(boot(FIG10 / f"{name}.yaml"), [], [0, 1], 20_000)
     assert exhausted, f"gave up after {states} states"
     assert ends == {"halt"}
