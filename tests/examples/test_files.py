@@ -1,4 +1,4 @@
-"""The files of the examples belong together: manifests, binaries, specs; none is missing, left over or stale."""
+"""The files of the examples belong together: no manifest, binary or spec is missing, left over or stale."""
 
 from __future__ import annotations
 
