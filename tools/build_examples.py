@@ -1,15 +1,16 @@
 """Rebuilds the bundled example binaries from their sources, and the spec files that go with them.
 
-Every folder below `examples/` that holds a `build.toml` is one set of programs. The file names sources, targets (rows
-of `examples/targets.toml`), compiler variants and a spec in which `@symbol` stands for an address. For each program,
-target and variant this writes
+Every folder below `examples/` that holds a `build.toml` is one set of programs. The file names sources,
+targets (rows of `examples/targets.toml`), compiler variants and a spec in which `@symbol` stands for an
+address; a `[spec]` of the whole file is what its programs have in common. For each program, target and
+variant this writes
 
     NAME.elf       stripped, what users and tests verify
     NAME.sym.elf   the same code with its symbol table, for reading along
     NAME.yaml      the spec, every `@symbol` replaced by its address, so that it fits the stripped file
 
-Builds are deterministic (no build id, no paths, no timestamps): `--check` rebuilds into a scratch folder and compares.
-Needs `ziglang` (see requirements-examples.lock); using the examples needs no compiler.
+Builds are deterministic (no build id, no paths, no timestamps): `--check` rebuilds into a scratch folder and
+compares. Needs `ziglang` (see requirements-examples.lock); using the examples needs no compiler.
 """
 
 from __future__ import annotations
@@ -95,6 +96,7 @@ def read_builds(manifest: Path, targets: Mapping[str, Target]) -> Iterator[Build
             variants: Mapping[str, list[str]] = program.get("variants", {"": []})
             for variant, flags in variants.items():
                 name = program["name"].format(target=target, variant=variant)
+                spec = {**table.get("spec", {}), **program.get("spec", {})}
                 yield Build(
                     folder=manifest.parent,
                     name=name,
@@ -102,7 +104,7 @@ def read_builds(manifest: Path, targets: Mapping[str, Target]) -> Iterator[Build
                     target=targets[target],
                     flags=(*table.get("flags", []), *program.get("flags", []), *flags),
                     layout=program.get("layout", "wx"),
-                    spec=program.get("spec"),
+                    spec=spec or None,
                     comment=program.get("comment", ""),
                 )
 
@@ -141,7 +143,7 @@ def read_symbols(path: Path) -> dict[str, int]:
         table = elf.get_section_by_name(".symtab")
         mask = ~1 if elf["e_machine"] == "EM_ARM" else ~0
         if table is None:
-            raise BuildError(f"{path.name}: no symbol table")
+            raise BuildError(f"{path.name}: no symbol table (-Os and -Oz make the compiler driver strip)")
         return {symbol.name: symbol["st_value"] & mask for symbol in table.iter_symbols() if symbol.name}
 
 
@@ -169,7 +171,7 @@ def resolve(value: Any, symbols: Mapping[str, int], where: str) -> Any:
 def render_spec(build: Build, named: Path) -> str:
     assert build.spec is not None
     resolved = resolve(dict(build.spec), read_symbols(named), build.name)
-    spec: dict[str, Any] = {"binary": f"{build.name}.elf", **resolved}
+    spec: dict[str, Any] = {"binary": f"{Path(build.name).name}.elf", **resolved}
     start = read_entry(named)
     if spec.get("entry") == start - 1:
         spec["entry"] = Address(start)  # as in the ELF header, an odd ARM entry starts in Thumb state
@@ -220,6 +222,7 @@ def main(arguments: list[str]) -> int:
                         stale += 1
                         print(("differs: " if options.check else "wrote ") + str(path.relative_to(ROOT)))
                         if not options.check:
+                            path.parent.mkdir(exist_ok=True)
                             path.write_bytes(content)
                             path.chmod(0o755 if path.suffix == ".elf" else 0o644)
     except BuildError as error:

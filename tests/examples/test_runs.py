@@ -14,37 +14,57 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent.parent / "examples"
 NOT_IN_UNICORN = ("ppc32-le",)  # Unicorn's PowerPC is big-endian only
+SHADOWED = ("x86-32", "x86-64", "ppc32-be")  # where the shadow stack of return addresses is kept
 
 
-def programs() -> Iterator[tuple[Path, dict[str, Any]]]:
-    """(spec file, its program in the manifest) for everything built."""
+def programs() -> Iterator[tuple[Path, str, list[dict[str, Any]]]]:
+    """(spec file, target, known runs) for everything built."""
     for manifest in sorted(ROOT.rglob("build.toml")):
-        for program in tomllib.loads(manifest.read_text())["program"]:
+        table = tomllib.loads(manifest.read_text())
+        for program in table["program"]:
             for target in program["targets"]:
                 for variant in program.get("variants", {"": []}):
                     name = program["name"].format(target=target, variant=variant)
-                    if "spec" in program and target not in NOT_IN_UNICORN:
-                        yield manifest.parent / f"{name}.yaml", program
+                    if ("spec" in program or "spec" in table) and target not in NOT_IN_UNICORN:
+                        runs = program.get("runs", [{"inputs": [], "ends": "halt"}])
+                        yield manifest.parent / f"{name}.yaml", target, runs
 
 
-def runs() -> Iterator[Any]:
-    for path, program in programs():
-        for index, run in enumerate(program.get("runs", [{"inputs": [], "ends": "halt"}])):
-            yield pytest.param(path, run, id=f"{path.parent.name}-{path.stem}-{index}")
+PROGRAMS = [pytest.param(*p, id=str(p[0].relative_to(ROOT).with_suffix(""))) for p in programs()]
 
 
-@pytest.mark.parametrize(("path", "run"), list(runs()))
-def test_known_run(path: Path, run: dict[str, Any], emulate: Callable[..., Any]) -> None:
+@pytest.mark.parametrize(("path", "target", "runs"), PROGRAMS)
+def test_known_runs(path: Path, target: str, runs: list[dict[str, Any]], boot: Callable[..., Any]) -> None:
     spec = yaml.safe_load(path.read_text())
-    outcome = emulate(path, run["inputs"])
-    assert outcome.how == run["ends"], f"ended at {outcome.pc:#x} after {outcome.steps} steps"
-    if run["ends"] == "halt" and "expected_result" in spec:
-        expected = spec["expected_result"]
-        assert outcome.word(expected["at"]) == expected["value"]
+    seen: set[str] = set()
+    for run in runs:
+        machine = boot(path)
+        ended = machine.run(run["inputs"], run.get("memory", []))
+        assert ended == run["ends"], f"{run}: at {machine.pc:#x} after {machine.steps} steps"
+        if ended == "halt" and "expected_result" in spec:
+            assert machine.word(spec["expected_result"]["at"]) == spec["expected_result"]["value"]
+        if machine.wrong_return:
+            seen.add("return-address")
+        elif ended == "reach":
+            seen.add("reach")
+    if spec.get("expected") == "violated":
+        expected = set(spec["expected_properties"])
+        assert seen and seen <= expected, "a run shows the violation, and no run shows another"
+    elif "expected" in spec:
+        assert spec["expected"] == "proved"
+        assert not seen
+
+
+def test_every_violation_is_shown_where_it_can_be() -> None:
+    shadowed = [p.values[0] for p in PROGRAMS if p.values[1] in SHADOWED]
+    specs = [yaml.safe_load(path.read_text()) for path in shadowed if isinstance(path, Path)]
+    verdicts = [spec.get("expected") for spec in specs]
+    assert verdicts.count("violated") >= 20
+    assert verdicts.count("proved") >= 25
 
 
 @pytest.mark.skipif(
-    platform.machine() != "x86_64" or platform.system() != "Linux", reason="an x86-64 Linux program"
+    platform.machine() != "x86_64" or platform.system() != "Linux", reason="x86-64 Linux only"
 )
 def test_checksum_on_the_host() -> None:
     folder = ROOT / "machine" / "checksum"

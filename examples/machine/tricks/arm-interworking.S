@@ -13,9 +13,8 @@ _start:
     addne r0, r0, #100
     ldr r3, =thumb_second
     blx r3                    @ 62
-    adr r4, back
-    push {r4}
-    pop {pc}
+    ldr r4, =table
+    ldr pc, [r4, #4]          @ the address is odd: continues in Thumb
     b bad
 back:
     ldr r1, =result
@@ -53,6 +52,15 @@ thumb_part:
 thumb_second:
     lsls r0, r0, #1
     bx lr
+.type thumb_third, %function
+thumb_third:
+    adds r0, #2               @ 64
+    ldr r4, =back
+    bx r4
+.ltorg
+.section .rodata
+.balign 4
+table: .word bad, thumb_third
 .bss
 .balign 4
 result: .skip 4

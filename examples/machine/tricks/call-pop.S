@@ -1,5 +1,4 @@
-# Reading the program counter: `call` of the next instruction is not a call that returns. Also pushes an address and
-# "returns" to it.
+# Reading the program counter: the `call` of the next instruction is not a call that returns.
 .include "common.inc"
 _start:
     call here
@@ -10,8 +9,7 @@ here:
 .att_syntax
     leal there - here(%ebx), %eax
 .intel_syntax noprefix
-    push eax
-    ret
+    jmp eax
     jmp bad
 there:
     mov dword ptr [result], 5

@@ -1,5 +1,5 @@
 # MIPS: the instruction after a branch or jump is executed before the target, also when it changes the register the
-# branch tested or the link register's reader; branch-likely annuls it when not taken.
+# branch tested; branch-likely annuls it when not taken.
 .set noreorder
 .set noat
 .globl _start, halt, bad, result

@@ -1,12 +1,12 @@
 # RISC-V with compressed instructions: four-byte instructions need only two-byte alignment, so a jump may enter the
-# middle of one. The upper half of `lui a0, 0x05150` is the compressed instruction `addi a0, a0, 5`... read from there.
+# middle of one.
 .globl _start, halt, bad, result
 .text
 _start:
     li a0, 10
-    la t0, wide
-    addi t0, t0, 2
-    jr t0
+    la t1, wide
+    addi t1, t1, 2
+    jr t1
     .balign 4
 wide:
     .word 0x05150537          # lui a0, 0x5150; its upper half 0x0515 is c.addi a0, 5
