@@ -154,10 +154,10 @@ class IncrementalReachability(Generic[Q]):
         self._remove(ReturnEdge(self._id(exit_node), self._id(call), self._id(target)))
 
     def split(self, node: Q, twin: Q) -> None:
-        """Makes the new node `twin` a copy of `node`, with the same edges in all roles; a start or target node
-        has a start or target twin. Paths are exactly the old ones with `node` or `twin` at each visit."""
+        """Makes the new node `twin` a copy of `node`, with the same edges in all roles; a start or target
+        node has a start or target twin. Paths are exactly the old ones, with either of both at each visit."""
         if node not in self._ids or twin in self._ids:
-            raise ValueError(f"cannot split {node}, which must be a node, into it and {twin}, which must be new")
+            raise ValueError(f"cannot split {node!r}: it must be a node, and {twin!r} must not be one")
         old = self._ids[node]
         new = self._id(twin)
         if old in self._targets:
@@ -183,13 +183,13 @@ class IncrementalReachability(Generic[Q]):
         return self._values.get((ROOT, GOAL))
 
     def distance_to(self, node: Q) -> int | None:
-        """The length of a shortest nested path from a start node to `node` through no target; None if none."""
+        """The length of a shortest nested path from a start node to `node` through no target, if any."""
         self._settle()
         return self._values.get((ROOT, self._ids[node])) if node in self._ids else None
 
     def shortest_path(self, *, limit: int = 10_000_000) -> Run[Q] | None:
-        """A shortest nested path from a start node to a target, as a run whose symbols are all ANY; None if no
-        target is reachable. Raises PathTooLong if it has more than `limit` steps."""
+        """A shortest nested path from a start node to a target, as a run whose symbols are all ANY; None if
+        no target is reachable. Raises PathTooLong if it has more than `limit` steps."""
         length = self.distance()
         if length is None:
             return None
@@ -363,7 +363,7 @@ class IncrementalReachability(Generic[Q]):
             heapq.heappush(self._queue, (key, self._next_number(), fact))
 
     def _settle(self) -> None:
-        """Makes every value equal to its equation, seeding exactly the entries that a reachable node calls."""
+        """Makes every value equal to its equation, with the entries seeded that a reachable node calls."""
         self._repair()
         while self._entries_to_check:
             checked, self._entries_to_check = self._entries_to_check, {}
@@ -391,7 +391,7 @@ class IncrementalReachability(Generic[Q]):
                 self._set(fact, minimum)
                 for head, derivation in tuple(self._consequences(fact)):
                     self._offer(head, derivation)
-            else:
+            elif value is not None and minimum != value:
                 affected = tuple(self._consequences(fact))
                 self._withdraw(fact)
                 self._review(fact)

@@ -14,7 +14,9 @@ from typing import Final, Generic, TypeVar
 
 from mcveto.automata.nested_words import Kind
 from mcveto.automata.nwa import NWA, Call, Internal, Return, Run
+from mcveto.automata.pautomaton import PAutomaton
 from mcveto.automata.pds import PDS, Configuration, Rule
+from mcveto.automata.semirings import BOOLEAN
 
 Q = TypeVar("Q", bound=Hashable)
 
@@ -69,9 +71,26 @@ def steps(rule: Rule[Control[Q], Q]) -> int:
     return 0 if isinstance(rule.target, Popped) else 1
 
 
+def at(state: Q, *pending: Q) -> Configuration[Control[Q], Q]:
+    """The configuration in `state` with calls pending in the given states, the innermost first."""
+    return P, (state, *pending)
+
+
 def start_configurations(nwa: NWA[Q]) -> list[Configuration[Control[Q], Q]]:
     """⟨p,q0⟩ for each initial state."""
-    return [(P, (state,)) for state in nwa.initial]
+    return [at(state) for state in nwa.initial]
+
+
+def with_any_stack(nwa: NWA[Q], states: Iterable[Q]) -> PAutomaton[Control[Q], Q, bool]:
+    """The set of ⟨p, q u⟩ with q among `states` and u ∈ Q*: where prefixes end in one of them."""
+    result: PAutomaton[Control[Q], Q, bool] = PAutomaton(BOOLEAN)
+    below = result.new_state()
+    result.add_final(below, True)
+    for state in states:
+        result.add(result.entry(P), state, below, True)
+    for state in nwa.states:
+        result.add(below, state, below, True)
+    return result
 
 
 def executed_configurations(nwa: NWA[Q], runs: Iterable[Run[Q]]) -> Iterator[Configuration[Control[Q], Q]]:
