@@ -80,7 +80,7 @@ class Spec:
 
 
 # Keys that examples use to record facts about themselves; they change nothing.
-_NOTE_KEYS = ("expected_result", "expected_outcome", "result", "title", "comment", "about")
+_NOTE_KEYS = ("expected_properties", "expected_result")
 _KEYS = ("binary", "arch", "base", "entry", "inputs", "assume", "halt", "stack", "properties", "expected", *_NOTE_KEYS)
 _INPUT_KEYS = ("calls", "registers", "memory", "stdin", "argv")
 _PROPERTY_NAMES = ("reach", "return-address", "memory-safety", "no-fault", "typestate")

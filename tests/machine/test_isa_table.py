@@ -1,0 +1,42 @@
+"""The instruction-set table is consistent with SLEIGH's registers."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcveto.machine.isa import decoder_for, isa_rows
+from mcveto.program.image import ISAS
+
+ROWS = sorted(isa_rows())
+
+
+def test_the_image_loader_and_the_table_know_the_same_instruction_sets() -> None:
+    assert sorted(ISAS) == ROWS
+
+
+@pytest.mark.parametrize("isa", ROWS)
+def test_every_named_register_is_a_cell_of_its_own(isa: str) -> None:
+    decoder = decoder_for(isa)
+    row = decoder.row
+    for name in (*row.general, *row.flags, *row.one_bit, row.stack_pointer, row.frame_pointer):
+        (piece,) = decoder.layout.named(name)
+        assert (piece.cell.name, piece.low, piece.bits) == (name, 0, piece.cell.bits)
+
+
+@pytest.mark.parametrize("isa", ROWS)
+def test_cells_do_not_overlap_and_cover_every_register(isa: str) -> None:
+    layout = decoder_for(isa).layout
+    for below, above in zip(layout.cells, layout.cells[1:], strict=False):
+        assert below.offset + below.size <= above.offset
+    for name, (_, size) in sorted(layout.names.items()):
+        assert sum(piece.bits for piece in layout.named(name)) == 8 * size, name
+
+
+@pytest.mark.parametrize("isa", ROWS)
+def test_calling_convention_registers_exist(isa: str) -> None:
+    decoder = decoder_for(isa)
+    row = decoder.row
+    names = [*row.return_registers, *(name for name in row.arguments if not name.startswith("stack+"))]
+    if not row.pushes_return_address:
+        names.append(row.return_address)
+    assert all(name in decoder.layout.names for name in names)
