@@ -140,6 +140,15 @@ def test_every_truncation_is_refused_or_loads_without_a_traceback(tmp_path: Path
     assert refused > 5
 
 
+@pytest.mark.parametrize("format_name", ["elf", "pe", "macho", "ihex", "srec"])
+def test_a_format_that_is_asked_for_must_be_there(format_name: str, tmp_path: Path) -> None:
+    for content in (b"\0" * 200, b"hello\n", b"\xff"):
+        with pytest.raises(InputFileError):
+            load_image(written(tmp_path, content), format=format_name, arch="x86-64")
+    with pytest.raises(UsageError, match="unknown file format 'coff'"):
+        load_image(written(tmp_path, b"x"), format="coff")
+
+
 def test_paths_that_are_no_files(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)

@@ -77,6 +77,16 @@ def test_pe_refusals(tmp_path: Path) -> None:
         load_image(IMAGES / "x86-32.exe", base=0x401000)
 
 
+def test_macho_without_readable_fixups_is_refused(tmp_path: Path) -> None:
+    data = bytearray((IMAGES / "x86-64.macho").read_bytes())
+    at = data.index(struct.pack("<II", 0x80000022, 48))
+    data[at : at + 4] = struct.pack("<I", 0x2B)
+    path = tmp_path / "old"
+    path.write_bytes(data)
+    with pytest.raises(InputFileError, match="LC_DYLD_INFO"):
+        load_image(path)
+
+
 def macho_path(isa: str, folder: Path) -> Path:
     return unpacked("aarch64.macho", folder) if isa == "aarch64" else IMAGES / f"{isa}.macho"
 

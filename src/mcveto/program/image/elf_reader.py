@@ -178,8 +178,8 @@ def text_at(strings: bytes, offset: int) -> str:
 def read_elf(request: LoadRequest) -> ElfFile:
     """Parse the headers."""
     data = request.data
-    if len(data) < 20:
-        raise request.broken("truncated ELF header")
+    if len(data) < 20 or not data.startswith(b"\x7fELF"):
+        raise request.broken("truncated ELF header, or not an ELF file")
     bits, little = {1: 32, 2: 64}.get(data[4], 0), data[5] == 1
     if not bits or data[5] not in (1, 2):
         raise request.broken("damaged ELF header: unknown class or byte order")

@@ -11,7 +11,6 @@ import stat
 from pathlib import Path
 
 from mcveto.errors import InputFileError, UsageError
-from mcveto.program.image import elf, hexfiles, macho, pe
 from mcveto.program.image.model import ISAS, Image, address_bits
 from mcveto.program.image.request import LoadRequest
 
@@ -43,28 +42,36 @@ def load_image(
     name = os.fspath(path)
     data = _read_file(name)
     request = LoadRequest(name, data, hashlib.sha256(data).hexdigest(), arch, base, entry)
-    match format or _recognise(request):
-        case "elf":
-            image = elf.load(request)
-        case "pe":
-            image = pe.load(request)
-        case "macho":
-            image = macho.load(request)
-        case "ihex":
-            image = hexfiles.load_intel_hex(request)
-        case "srec":
-            image = hexfiles.load_srecord(request)
-        case _:
-            image = hexfiles.load_raw(request)
+    image = _load(request, format or _recognise(request))
     if not image.segments:
         raise InputFileError(f"{name}: nothing in it is loaded into memory")
     return image
+
+
+def _load(request: LoadRequest, format_name: str) -> Image:
+    """Hand over to the loader; only the one that is needed is imported."""
+    if format_name == "elf":
+        from mcveto.program.image import elf
+
+        return elf.load(request)
+    from mcveto.program.image import hexfiles, macho, pe
+
+    loaders = {
+        "pe": pe.load,
+        "macho": macho.load,
+        "ihex": hexfiles.load_intel_hex,
+        "srec": hexfiles.load_srecord,
+        "raw": hexfiles.load_raw,
+    }
+    return loaders[format_name](request)
 
 
 def _recognise(request: LoadRequest) -> str:
     data = request.data
     if data.startswith(b"\x7fELF"):
         return "elf"
+    from mcveto.program.image import hexfiles, macho, pe
+
     if pe.looks_like(data):
         return "pe"
     if macho.looks_like(data):

@@ -23,6 +23,7 @@ _CPU_NAMES = {12: "arm", 18: "ppc", 0x01000012: "ppc64", 0x0200000C: "arm64_32"}
 _SEGMENT, _SEGMENT_64, _UNIXTHREAD, _MAIN, _CHAINED, _REQUIRES_DYLD = 0x1, 0x19, 0x5, 0x28, 0x34, 0x80000000
 _EXECUTE, _DYLIB, _BUNDLE = 2, 6, 8
 _PIE = 0x200000
+_DYLD_INFO, _LOADS_LIBRARY = 0x22, (0xC, 0x18, 0x1F, 0x20, 0x23)
 _ENTRY_REGISTER = {"x86-32": (10, 4), "x86-64": (16, 8), "aarch64": (32, 8)}
 
 
@@ -35,6 +36,8 @@ class _MachO:
     movable: bool
     segments: list[tuple[str, int, int, int, int, int]] = field(default_factory=list)
     chained: bytes | None = None
+    has_dyld_info: bool = False
+    needs_libraries: bool = False
     entry_offset: int | None = None
     entry_address: int | None = None
     notes: Notes = field(default_factory=Notes)
@@ -171,6 +174,10 @@ def _read_command(macho: _MachO, command: int, body: bytes) -> None:
         macho.segments.append((label, address, size, offset, file_size, protection))
     elif command in layouts:
         raise macho.request.broken("damaged: a segment command is too short")
+    elif command == _DYLD_INFO:
+        macho.has_dyld_info = True
+    elif command in _LOADS_LIBRARY:
+        macho.needs_libraries = True
     elif command == _CHAINED:
         offset, length = struct.unpack_from("<II", body.ljust(16, b"\0"), 8)
         if offset + length > len(macho.data):
@@ -195,6 +202,9 @@ def _fix_up(macho: _MachO, memory: Memory, base: int, bias: int) -> tuple[dict[s
     binary = parsed[0] if parsed is not None and len(parsed) else None
     if binary is None:
         raise macho.request.broken("damaged Mach-O file: its dynamic linking information is unreadable")
+    if macho.chained is None and macho.needs_libraries and not macho.has_dyld_info:
+        # Its pointers into libraries could not be told from other data.
+        raise macho.request.broken("linked in the style before LC_DYLD_INFO, which is not supported")
     if macho.chained is not None:
         if word != 8:
             raise macho.request.broken("chained fix-ups in a 32-bit file are not supported")

@@ -6,7 +6,6 @@ must treat them as arbitrary. Symbols and function starts only help humans to na
 depend on them.
 """
 
-import difflib
 import enum
 import re
 from bisect import bisect_right
@@ -169,7 +168,11 @@ class Image:
     def _unknown_symbol(self, name: str) -> UsageError:
         message = f"unknown symbol '{name[:200]}' in {self.path}"
         if not self.symbols:
-            return UsageError(message, "the file has no symbols: give an address such as 0x1234 or image+0x10")
+            return UsageError(
+                message, "the file has no symbols: give an address such as 0x1234 or image+0x10"
+            )
+        import difflib
+
         # Comparing with every name of a huge table would take minutes.
         candidates = sorted(self.symbols)[:20_000]
         nearest = difflib.get_close_matches(name[:200], candidates, n=3, cutoff=0.5)
