@@ -77,7 +77,12 @@ def _shape(name: str) -> Term:
     return SHAPES[name]()
 
 
-@pytest.mark.parametrize("shape", sorted(SHAPES))
+USUAL = ("choice", "junctions", "stores", "sum and xor")
+
+
+@pytest.mark.parametrize(
+    "shape", [s if s in USUAL else pytest.param(s, marks=pytest.mark.slow) for s in sorted(SHAPES)]
+)
 def test_deep_terms(shape: str) -> None:
     term = _shape(shape)
     assert len(postorder([term])) > 3000
