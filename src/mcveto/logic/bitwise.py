@@ -19,6 +19,7 @@ from mcveto.logic.node import FALSE, TRUE, Term, WidthError, const, intern, same
 FLATTEN_LIMIT = 32
 FUSE_LIMIT = 8  # in longer junctions, looking for pairs at every step would cost more than it brings
 MASK_RUNS = 4  # a mask with more runs of ones and zeros than this stays an `and`
+NEGATED = {"ult": "ule", "ule": "ult", "slt": "sle", "sle": "slt"}
 COMPARISONS = frozenset(("eq", "ult", "ule", "slt", "sle"))
 
 
@@ -33,14 +34,15 @@ def bnot(a: Term) -> Term:
         return TRUE if a is FALSE else FALSE
     if op == "not":  # match not not a, result a
         return a.args[0]
-    if op == "ult":  # match not (a <u b), result b <=u a
-        return compare.ule(a.args[1], a.args[0])
-    if op == "ule":  # match not (a <=u b), result b <u a
-        return compare.ult(a.args[1], a.args[0])
-    if op == "slt":  # match not (a <s b), result b <=s a
-        return compare.sle(a.args[1], a.args[0])
-    if op == "sle":  # match not (a <=s b), result b <s a
-        return compare.slt(a.args[1], a.args[0])
+    if op in NEGATED:
+        # match not (a < b), result b <= a; match not (a <= b), result b < a. The operands of a finished
+        # comparison are not simplified again: no other rule applies, and none may go deeper into them.
+        x, y = a.args
+        if y.op == "const":  # match not (a < k), result k-1 < a
+            return intern(op, (const(y.data - 1, y.width), x), 1)
+        if x.op == "const":  # match not (k < a), result a < k+1
+            return intern(op, (y, const(x.data + 1, x.width)), 1)
+        return intern(NEGATED[op], (y, x), 1)
     if op in ("and", "or") and len(a.args) <= 8 and all(x.op not in ("and", "or") for x in a.args):
         # match not (a and b), result not a or not b; one level only, or deep formulas would be rebuilt
         negated = [bnot(x) for x in a.args]

@@ -22,6 +22,8 @@ from mcveto.logic.node import Term, WidthError, const, intern, same_width, signe
 
 FUEL = 4  # how many operators deep an extraction is pushed; bounds both time and recursion
 PUSH_MONOMIALS = 8
+NESTING = 12  # rules that cut while cutting get no more fuel beyond this
+_nesting = 0
 
 
 def power_of_two_multiple(t: Term) -> tuple[Term, int] | None:
@@ -46,7 +48,12 @@ def extract(a: Term, hi: int, lo: int) -> Term:
     """Bits hi..lo of a."""
     if not 0 <= lo <= hi < a.width:
         raise WidthError(f"bits {hi}..{lo} of a term of width {a.width}")
-    return _extract(a, hi, lo, FUEL)
+    global _nesting
+    _nesting += 1
+    try:
+        return _extract(a, hi, lo, FUEL if _nesting <= NESTING else 0)
+    finally:
+        _nesting -= 1
 
 
 def _extract(a: Term, hi: int, lo: int, fuel: int) -> Term:
