@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from ..logic.terms import Term, conj, const, disj, ule
 from .faults import Fault
-from .memory import READ, WRITE, Memory, RegionSpec, denied, missing
+from .memory import EXECUTE, READ, WRITE, Memory, RegionSpec, denied, missing
 
 
 class AddressSpace:
@@ -21,7 +21,7 @@ class AddressSpace:
         self.big_endian = big_endian
         self.mask = (1 << address_bits) - 1
         self._starts = [spec.start for spec in self.regions]
-        self._ranges = {needed: self._merged(needed) for needed in (READ, WRITE)}
+        self._ranges = {needed: self._merged(needed) for needed in (READ, WRITE, EXECUTE)}
 
     def memory(self, enforce: bool = True) -> Memory:
         """A new concrete memory; unspecified bytes are zero until somebody pokes them."""

@@ -106,6 +106,12 @@ class ConcolicExecution:
                 return str(error)
         return "limit"
 
+    def code_bytes(self) -> bytes:
+        """The executable bytes at the program counter as they are now; raises Fault where there are none."""
+        address = self._decoder.row.code_address(self.pc)
+        self._check_executable(address)
+        return self._code_bytes(address, self._decoder.row.longest_unit(self.pc))
+
     def _collect(self) -> None:
         for kind, term in self.domain.path:
             self.path.append(LocatedConstraint(self.steps, self.pc, kind, term))
@@ -116,11 +122,7 @@ class ConcolicExecution:
         if hook is not None:
             return hook
         address = self._decoder.row.code_address(self.pc)
-        region = self._space.region_at(address)
-        if region is None:
-            raise Fault(missing(EXECUTE), address)
-        if not region.permissions & EXECUTE:
-            raise Fault(denied(EXECUTE), address)
+        self._check_executable(address)
         longest = self._decoder.row.longest_unit(self.pc)
         fixed = self._space.fixed_bytes(address, longest)
         if fixed is not None:
@@ -132,6 +134,13 @@ class ConcolicExecution:
             expected = t.const(int.from_bytes(instruction.bytes, order), current.width)  # type: ignore[arg-type]
             self.domain.assume(ConstraintKind.CODE, t.eq(current, expected))
         return instruction
+
+    def _check_executable(self, address: int) -> None:
+        region = self._space.region_at(address)
+        if region is None:
+            raise Fault(missing(EXECUTE), address)
+        if not region.permissions & EXECUTE:
+            raise Fault(denied(EXECUTE), address)
 
     def _may_have_changed(self, address: int, size: int) -> bool:
         return any(self._space.writable(address + i & self._space.mask) for i in range(size)) or any(

@@ -131,6 +131,10 @@ class Memory:
 
     def poke(self, address: int, content: bytes) -> None:
         """Writes regardless of permissions; every byte must be mapped."""
+        whole = self.region_of(address)
+        if whole is not None and address + len(content) <= whole.end:
+            whole.data[address - whole.start : address - whole.start + len(content)] = content
+            return
         for offset, byte in enumerate(content):
             region = self.region_of((address + offset) & self._mask)
             if region is None:

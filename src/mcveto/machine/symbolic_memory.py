@@ -17,7 +17,9 @@ from .address_space import AddressSpace
 
 
 class SymbolicMemory:
-    def __init__(self, space: AddressSpace, name: str = "mem") -> None:
+    def __init__(self, space: AddressSpace, name: str = "mem", at_entry: bool = True) -> None:
+        """`at_entry` says whether `initial` is the memory at entry, whose image bytes are known, or any later one, of
+        which only the bytes that no run can write are."""
         self._space = space
         self._big_endian = space.big_endian
         self.initial = memory(name, space.address_bits)
@@ -25,7 +27,7 @@ class SymbolicMemory:
         self._pending: list[tuple[Term, Term]] = []
         self._base = const(0, space.address_bits)
         self._cells: dict[int, tuple[Term, int]] = {}
-        self._only_constant_writes = True
+        self._only_constant_writes = at_entry
 
     def copy(self) -> SymbolicMemory:
         twin = SymbolicMemory.__new__(SymbolicMemory)

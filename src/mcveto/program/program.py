@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from mcveto.errors import UsageError
 from mcveto.logic.terms import Term, const
@@ -69,7 +70,15 @@ class Program:
         """A machine in the entry state; unspecified registers and bytes are drawn from `seed` (0: all zero)."""
         assignment = self.assignment(inputs, seed)
         memory = self.space.memory()
-        for start, end in self._unspecified_ranges():
+        if seed:
+            for start, end in self._unspecified_ranges():
+                memory.poke(
+                    start,
+                    b"".join(_background(seed, page) for page in range(start >> 12, (end >> 12) + 1))[start & 0xFFF :][
+                        : end - start
+                    ],
+                )
+        for start, end in self.input_memory:
             memory.poke(start, bytes(assignment.memory(address) for address in range(start, end)))
         registers = dict(self.registers)
         for cell in self.decoder.layout.cells:
@@ -91,6 +100,10 @@ class Program:
 
     def concolic(self, inputs: InputSource, seed: int = 0) -> ConcolicExecution:
         """Symbolic execution along the run `machine(inputs, seed)` takes."""
+        return self.concolic_with(self.assignment(inputs, seed))
+
+    def concolic_with(self, assignment: Assignment) -> ConcolicExecution:
+        """Symbolic execution along the run an assignment takes."""
         cells = self.decoder.layout.cells
         registers: dict[int, Term] = {
             number: const(value, cells[number].bits) for number, value in self.registers.items()
@@ -99,7 +112,7 @@ class Program:
             self.decoder,
             self.space,
             self.entry,
-            self.assignment(inputs, seed),
+            assignment,
             registers=registers,
             hooks=self.hooks,
             halts=self.halts | {self.return_sentinel},
@@ -121,7 +134,7 @@ class Program:
 
         def byte(address: int) -> int:
             value = given.get(address)
-            return value if value is not None else _scrambled(seed, address)
+            return value if value is not None else _background(seed, address >> 12)[address & 0xFFF]
 
         def fresh(bits: int, origin: FreshOrigin, usual: int) -> int:
             if origin is FreshOrigin.INPUT:
@@ -141,14 +154,10 @@ class Program:
         return self.image.resolve(text) if isinstance(text, str) else text
 
 
-def _scrambled(seed: int, address: int) -> int:
-    """An unspecified byte as a function of the seed and its address; 0 for seed 0."""
-    if not seed:
-        return 0
-    mixed = (address * 0x9E3779B97F4A7C15 + seed * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
-    mixed ^= mixed >> 29
-    mixed = mixed * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
-    return mixed >> 56
+@lru_cache(maxsize=1024)
+def _background(seed: int, page: int) -> bytes:
+    """What a run finds in the unspecified bytes of a page; zeros for seed 0."""
+    return random.Random(f"{seed}:{page}").randbytes(4096) if seed else bytes(4096)
 
 
 def load_program(

@@ -1,0 +1,181 @@
+"""The basic step of directed test generation: can the run of a witness be changed so that it takes a given step?
+
+The question is the path constraint up to the witness and the literals of the step, both over the run's inputs
+(TR1669 Alg. 1, lines 8-9). Conjuncts of the path that share no variable, directly or through others, with the literals
+are left out: the witness's own values satisfy them.
+
+Bytes of the image are not part of the question; reading one through a symbolic address is checked afterwards against
+the image, and bytes the solver got wrong are added as facts before asking again. Leaving facts out can only make more
+satisfiable, so "unsat" needs none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mcveto.dpg.graph import Witness
+from mcveto.dpg.runs import Choices
+from mcveto.logic import terms as t
+from mcveto.logic.evaluate import Evaluator
+from mcveto.logic.solver import MemoryModel, Solver, make_solver
+from mcveto.logic.terms import Term, free_variables
+from mcveto.program.program import Program
+
+MAX_FACT_ROUNDS = 200
+FACT_WINDOW = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Feasible:
+    choices: Choices
+
+
+@dataclass(frozen=True, slots=True)
+class Infeasible:
+    core: tuple[Term, ...]
+    """Literals (as given, over the state) that no run along the witness's path satisfies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    why: str
+
+
+Answer = Feasible | Infeasible | Undecided
+
+
+class Feasibility:
+    def __init__(self, program: Program, solver: Solver | None = None) -> None:
+        self._program = program
+        self._solver = solver or make_solver("auto")
+        self._memory = t.memory("mem", program.space.address_bits)
+        self._variables: dict[Term, tuple[Term, ...]] = {}
+        self._facts: dict[int, Term] = {}
+        self.queries = 0
+
+    @property
+    def solver(self) -> Solver:
+        return self._solver
+
+    def ask(self, witness: Witness, literals: Sequence[Term], timeout: float) -> Answer:
+        """Whether some run along the witness's path satisfies the literals at the witness."""
+        state = witness.visit.state
+        assert state is not None
+        seen_from_inputs = {literal: state.value(literal) for literal in literals}
+        for literal, value in seen_from_inputs.items():
+            if value is t.FALSE:
+                return Infeasible((literal,))
+        wanted = [value for value in seen_from_inputs.values() if value is not t.TRUE]
+        path = self._relevant(witness.run.path[: witness.visit.path_length], wanted)
+        for _ in range(MAX_FACT_ROUNDS):
+            self.queries += 1
+            solver = self._solver
+            solver.push()
+            try:
+                for term in (*path, *self._facts.values()):
+                    solver.add(term)
+                answer = solver.check(tuple(dict.fromkeys(wanted)), timeout)
+                if answer == "unsat":
+                    core = set(solver.core())
+                    return Infeasible(tuple(lit for lit, value in seen_from_inputs.items() if value in core))
+                if answer == "unknown":
+                    return Undecided("the solver ran out of time")
+                values = {
+                    variable: solver.value(variable) for variable in free_variables([*path, *wanted]) if variable.width
+                }
+                guessed = (
+                    solver.model_memory(self._memory) if self._mentions_memory([*path, *wanted]) else MemoryModel(0)
+                )
+            finally:
+                solver.pop()
+            wrong, used = self._compare_with_image([*path, *wanted], values, guessed)
+            if not wrong:
+                return Feasible(self._choices(witness, values, used))
+            for address in wrong:
+                self._learn(address)
+        return Undecided("too many bytes of the image had to be looked up")
+
+    def _compare_with_image(
+        self, formula: Sequence[Term], values: dict[Term, int], model: MemoryModel
+    ) -> tuple[list[int], dict[int, int]]:
+        """(addresses whose byte in the model is not the image's, if that makes the formula false; the bytes that are
+        nobody's but the model's)."""
+        wrong: list[int] = []
+        used: dict[int, int] = {}
+
+        def byte(_: Term, address: int) -> int:
+            known = self._program.space.initial_byte(address)
+            guessed = model.byte(address)
+            if known is None:
+                used[address] = guessed
+                return guessed
+            if known != guessed and address not in self._facts:
+                wrong.append(address)
+            return known
+
+        evaluator = Evaluator(lambda variable: values.get(variable, 0), byte)
+        holds = [evaluator.value(term) for term in formula]
+        return ([] if all(holds) else wrong), used
+
+    def _learn(self, address: int) -> None:
+        start = address & ~(FACT_WINDOW - 1)
+        for where in range(start, start + FACT_WINDOW):
+            known = self._program.space.initial_byte(where)
+            if known is not None and where not in self._facts:
+                cell = t.load(self._memory, t.const(where, self._program.space.address_bits), 1, False)
+                self._facts[where] = t.eq(cell, t.const(known, 8))
+
+    def _choices(self, witness: Witness, values: dict[Term, int], used: dict[int, int]) -> Choices:
+        """The witness's own choices up to its visit, changed to what the model says."""
+        run = witness.run
+        old = run.choices
+        fresh = {
+            number: value
+            for number, (_, _, value) in enumerate(run.execution.fresh_values[: witness.visit.fresh_count])
+        }
+        registers, memory = dict(old.registers), dict(old.memory)
+        layout = self._program.decoder.layout
+        for variable, value in values.items():
+            name = str(variable.data)
+            if name in layout.by_name:
+                registers[name] = value
+            elif "!" in name:
+                fresh[witness.visit.fresh_count + int(name.partition("!")[2])] = value
+            else:
+                fresh[int(name.lstrip("abcdefghijklmnopqrstuvwxyz"))] = value
+        for address, byte in sorted(used.items()):
+            if self._program.space.region_at(address):
+                memory[address] = byte
+        number = witness.visit.number
+        return Choices(fresh, registers, memory, old.seed, frozenset({number, number + 1}))
+
+    def _relevant(self, path: Sequence[Term], wanted: Sequence[Term]) -> list[Term]:
+        """The conjuncts of the path connected with the literals through shared variables, in order."""
+        reached: set[Term] = {variable for term in wanted for variable in self._variables_of(term)}
+        remaining = list(dict.fromkeys(path))
+        chosen: set[Term] = set()
+        changed = True
+        while changed:
+            changed = False
+            rest = []
+            for term in remaining:
+                variables = self._variables_of(term)
+                if reached.isdisjoint(variables):
+                    rest.append(term)
+                else:
+                    chosen.add(term)
+                    if not reached.issuperset(variables):
+                        reached.update(variables)
+                        changed = True
+            remaining = rest
+        return [term for term in dict.fromkeys(path) if term in chosen]
+
+    def _variables_of(self, term: Term) -> tuple[Term, ...]:
+        found = self._variables.get(term)
+        if found is None:
+            found = self._variables[term] = tuple(free_variables([term]))
+        return found
+
+    def _mentions_memory(self, formula: Sequence[Term]) -> bool:
+        return any(self._memory in self._variables_of(term) for term in formula)

@@ -1,0 +1,115 @@
+"""Locations of the abstract graph, and the blocks of code that run from them.
+
+A location is an equivalence class of machine states (TR1669 §3.1 folds by PC; the self-modifying variant by PC and
+instruction). The `frame` policy adds the stack and frame pointers and the call string (the auxiliary stack of §3.5),
+all concrete: within a location every stack access then has a constant address, and almost no aliasing condition is
+left.
+
+A step is a block, not one instruction: from a location, the same instructions run until a branch, a call, a return, a
+possible trap or an address somebody asked about. Where code is writable a block is one instruction, so that no block
+can overwrite itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcveto.machine.memory import EXECUTE, WRITE
+from mcveto.machine.pcode import BRANCHES, Instruction
+from mcveto.program.program import Program
+
+MAX_BLOCK_INSTRUCTIONS = 64
+ANY = -1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """`code` are the bytes of the block at `pc` (empty for a hook); `frames` the return addresses expected, innermost
+    last. A stack or frame pointer of -1 is any value (a run in which it depends on the inputs): such a location may
+    overlap others, which costs precision but loses no state."""
+
+    pc: int
+    code: bytes
+    stack_pointer: int
+    frame_pointer: int
+    frames: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.pc:#x}"
+
+
+class Blocks:
+    """Decodes the block at a program counter from given bytes."""
+
+    def __init__(self, program: Program, single_steps: bool = False) -> None:
+        self._program = program
+        self._decoder = program.decoder
+        self._limit = 1 if single_steps else MAX_BLOCK_INSTRUCTIONS
+        self._known: dict[tuple[int, bytes], tuple[Instruction, ...]] = {}
+        self._fixed: dict[int, tuple[Instruction, ...]] = {}
+        row = program.decoder.row
+        stops = {row.code_address(pc) for pc in program.hooks} | program.halts | program.targets
+        self._stops = stops | {program.return_sentinel}
+
+    def fixed_block(self, pc: int) -> tuple[Instruction, ...] | None:
+        """The block at `pc` if no run can change its bytes; None if it must be read from memory."""
+        found = self._fixed.get(pc)
+        if found is not None:
+            return found
+        hook = self._program.hooks.get(pc)
+        if hook is not None:
+            block: tuple[Instruction, ...] = (hook,)
+        else:
+            space, row = self._program.space, self._decoder.row
+            region = space.region_at(row.code_address(pc))
+            if region is None or region.permissions & WRITE or not region.permissions & EXECUTE:
+                return None
+            instructions: list[Instruction] = []
+            at = pc
+            while len(instructions) < self._limit:
+                address = row.code_address(at)
+                if instructions and address in self._stops:
+                    break
+                code = space.fixed_bytes(address, row.longest_unit(at)) or _rest(self._program, address)
+                instruction = self._decoder.decode(at, code) if not instructions else self._try(at, code)
+                if instruction is None:
+                    break
+                instructions.append(instruction)
+                if ends_block(instruction):
+                    break
+                at = (at + instruction.size) & row.address_mask
+            block = tuple(instructions)
+        self._fixed[pc] = block
+        return block
+
+    def single(self, pc: int, code: bytes) -> tuple[Instruction, ...]:
+        """The one-instruction block at `pc` where memory holds `code`; raises Unsupported."""
+        return (self._decoder.decode(pc, code),)
+
+    def of(self, location: Location) -> tuple[Instruction, ...]:
+        fixed = self.fixed_block(location.pc)
+        return fixed if fixed is not None else self.single(location.pc, location.code)
+
+    def _try(self, pc: int, code: bytes) -> Instruction | None:
+        from mcveto.machine.faults import Unsupported
+
+        try:
+            return self._decoder.decode(pc, code)
+        except Unsupported:
+            return None
+
+
+def _rest(program: Program, address: int) -> bytes:
+    """What is known of the code at the end of a region."""
+    for size in range(program.decoder.row.longest_unit(1), 0, -1):
+        code = program.space.fixed_bytes(address, size)
+        if code is not None:
+            return code
+    return b""
+
+
+def ends_block(instruction: Instruction) -> bool:
+    """Whether control may leave, or the run may end, within the instruction."""
+    return any(
+        op.opcode in BRANCHES or op.opcode == "TRAP" or op.opcode.startswith("CALLOTHER") for op in instruction.ops
+    )

@@ -1,0 +1,110 @@
+"""The aliasing condition relevant to a property, and the predicate under it (TR1669 §3.4).
+
+`Pre(I, ψ)` reads memory through stores whose distance to the read is unknown. Following one aliasing at a time, each
+such read is decided as it is in the witness (the paper's alternative that needs no solver): either it misses the store
+or it reads bytes of it. The decisions are collected in α; under α, `Pre(I, ψ)` is the simplified ψ', and the
+refinement predicate `Pre_α(I, ψ)` is α ⇒ ψ'.
+
+Where we differ: the paper's memory maps single bytes and α is a conjunction of byte disequalities (its Fig. 8). Here
+an access is one node of n bytes, so α says it in words: two ranges are disjoint, or one starts at a given offset in
+the other. The states that satisfy α are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcveto.logic import terms as t
+from mcveto.logic.substitute import rebuild
+from mcveto.logic.terms import Term
+
+
+class AliasingDecider:
+    """Rewrites predicates under the aliasing of one witness; `alpha` collects the conditions used.
+
+    `concrete` gives the value a term over the state has at the witness.
+    """
+
+    def __init__(self, concrete: Callable[[Term], int]) -> None:
+        self._concrete = concrete
+        self.alpha: dict[Term, None] = {}
+        self._done: dict[Term, Term] = {}
+
+    def simplify(self, term: Term) -> Term:
+        """A term equal to `term` in every state that satisfies `alpha`."""
+        done = self._done
+        stack = [term]
+        while stack:
+            current = stack[-1]
+            if current in done:
+                stack.pop()
+                continue
+            waiting = [x for x in current.args if x not in done]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            arguments = tuple([done[x] for x in current.args])
+            rebuilt = current if arguments == current.args else rebuild(current, arguments)
+            done[current] = self._through_stores(rebuilt) if rebuilt.op == "load" else rebuilt
+        return done[term]
+
+    def _through_stores(self, read: Term) -> Term:
+        """A load decided store by store until it meets its bytes or the memory variable."""
+        while read.op == "load" and read.args[0].op == "store":
+            memory, address = read.args
+            before, where, value = memory.args
+            size, big_endian = read.data
+            stored = value.width // 8
+            width = address.width
+            offset = (self._concrete(address) - self._concrete(where)) & ((1 << width) - 1)
+            back = -offset & ((1 << width) - 1)
+            if offset >= stored and back >= size:
+                self._require(disjoint(address, size, where, stored))
+                read = t.load(before, address, size, big_endian)
+            elif offset + size <= stored:
+                self._require(t.eq(address, t.add(where, t.const(offset, width))))
+                start = stored - offset - size if memory.data else offset
+                part = t.extract(value, 8 * (start + size) - 1, 8 * start)
+                return part if memory.data == big_endian or size == 1 else _reversed(part)
+            else:
+                return self._bytewise(memory, address, size, big_endian)
+        return read
+
+    def _bytewise(self, memory: Term, address: Term, size: int, big_endian: bool) -> Term:
+        """A load that straddles the edge of a store: byte by byte."""
+        parts = [
+            self._through_stores(t.load(memory, t.add(address, t.const(i, address.width)), 1, False))
+            for i in range(size)
+        ]
+        if not big_endian:
+            parts.reverse()
+        result = parts[0]
+        for part in parts[1:]:
+            result = t.concat(result, part)
+        return result
+
+    def _require(self, condition: Term) -> None:
+        if condition is not t.TRUE:
+            self.alpha[condition] = None
+
+
+def disjoint(a: Term, a_size: int, b: Term, b_size: int) -> Term:
+    """[a, a+a_size) and [b, b+b_size) have no byte in common, addresses wrapping around."""
+    width = a.width
+    return t.conj([t.ule(t.const(b_size, width), t.sub(a, b)), t.ule(t.const(a_size, width), t.sub(b, a))])
+
+
+def _reversed(word: Term) -> Term:
+    """The bytes of a word in the other order."""
+    result = t.extract(word, 7, 0)
+    for low in range(8, word.width, 8):
+        result = t.concat(result, t.extract(word, low + 7, low))
+    return result
+
+
+def pre_alpha(literals: tuple[Term, ...], concrete: Callable[[Term], int]) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+    """(ψ' as literals, α as literals) for the conjunction of `literals` over the state before the step."""
+    decider = AliasingDecider(concrete)
+    simplified = tuple(decider.simplify(literal) for literal in literals)
+    return simplified, tuple(decider.alpha)

@@ -1,0 +1,204 @@
+"""Runs of the program: concrete and symbolic at once, cut into visits of locations.
+
+A run follows one assignment of the inputs (`ConcolicExecution`), watches the auxiliary stack (TR1669 §3.5), and ends
+at a halt, at a target, at a return that does not match its call, at a fault, at something unsupported, or at the step
+limit. Visits that keep their symbolic state can serve as witnesses of graph nodes: the first few of each location,
+then fewer and fewer, and the last.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from mcveto.dpg.location import ANY, Blocks, Location
+from mcveto.dpg.state import SymbolicState
+from mcveto.logic import terms as t
+from mcveto.logic.terms import Term
+from mcveto.machine.concolic import Assignment, ConcolicExecution
+from mcveto.machine.faults import Fault, Unsupported
+from mcveto.machine.pcode import FreshOrigin, Instruction, Transfer
+from mcveto.program.inputs import ConsumedInput, InputSource
+from mcveto.program.program import Program
+
+FIRST_VISITS = 4
+
+
+class Ending(Enum):
+    HALTED = "halted"
+    TARGET = "target"
+    VIOLATION = "return-address"
+    FAULT = "fault"
+    UNSUPPORTED = "unsupported"
+    LIMIT = "limit"
+
+
+@dataclass
+class Choices:
+    """What a run is told: values by position of the fresh value, register name and address; the rest is the seed's."""
+
+    fresh: dict[int, int] = field(default_factory=dict)
+    registers: dict[str, int] = field(default_factory=dict)
+    memory: dict[int, int] = field(default_factory=dict)
+    seed: int = 0
+    keep: frozenset[int] = frozenset()
+    """Numbers of visits whose state must be kept: the ones the run is made for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """The `number`-th visit of a run: at `location` before `step`, by `path_length` conjuncts of its path."""
+
+    location: Location
+    number: int
+    step: int
+    path_length: int
+    fresh_count: int
+    state: SymbolicState | None
+
+
+@dataclass
+class Run:
+    number: int
+    choices: Choices
+    visits: list[Visit]
+    ending: Ending
+    detail: str
+    pc: int
+    steps: int
+    path: list[Term]
+    execution: ConcolicExecution
+    consumed: list[ConsumedInput]
+    expected_return: int | None = None
+    actual_return: int | None = None
+
+
+class Runner:
+    """Makes runs; `max_steps` bounds each of them."""
+
+    def __init__(self, program: Program, blocks: Blocks, max_steps: int, seed: int) -> None:
+        self._program = program
+        self._blocks = blocks
+        self._max_steps = max_steps
+        self._seed = seed
+        self._mem = t.memory("mem", program.space.address_bits)
+        layout, row = program.decoder.layout, program.decoder.row
+        (self._stack_pointer,) = layout.named(row.stack_pointer)
+        (self._frame_pointer,) = layout.named(row.frame_pointer)
+        self.count = 0
+
+    def run(self, choices: Choices) -> Run:
+        program, row = self._program, self._program.decoder.row
+        consumed: list[ConsumedInput] = []
+        execution = self._execution(choices, consumed)
+        frames: tuple[int, ...] = (program.return_sentinel,)
+        visits: list[Visit] = []
+        seen: dict[Location, int] = {}
+        ending, detail = Ending.LIMIT, ""
+        expected: int | None = None
+        actual: int | None = None
+        while execution.steps < self._max_steps:
+            address = row.code_address(execution.pc)
+            if address in program.targets:
+                ending = Ending.TARGET
+                break
+            if address in program.halts or address == row.code_address(program.return_sentinel):
+                ending = Ending.HALTED
+                break
+            try:
+                block = self._blocks.fixed_block(execution.pc)
+                if block is None:
+                    block = self._blocks.single(execution.pc, execution.code_bytes())
+                visits.append(self._visit(execution, block, frames, seen, len(visits), choices.keep))
+                transfer = Transfer.FALL
+                before, size = execution.pc, 0
+                for instruction in block:
+                    before, size = execution.pc, instruction.size
+                    stepped = execution.step()
+                    assert stepped is not None
+                    transfer = stepped
+            except Fault as fault:
+                ending, detail = Ending.FAULT, str(fault)
+                break
+            except Unsupported as error:
+                ending, detail = Ending.UNSUPPORTED, str(error)
+                break
+            if transfer is Transfer.CALL:
+                frames = (*frames, (before + size) & row.address_mask)
+            elif transfer is Transfer.RETURN:
+                expected, actual = (frames[-1] if frames else None), execution.pc
+                if expected != actual:
+                    ending = Ending.VIOLATION
+                    detail = f"return at {before:#x} goes to {actual:#x} instead of {expected or 0:#x}"
+                    break
+                frames = frames[:-1]
+        self.count += 1
+        return Run(
+            self.count,
+            choices,
+            visits,
+            ending,
+            detail,
+            execution.pc,
+            execution.steps,
+            [item.term for item in execution.path],
+            execution,
+            consumed,
+            expected,
+            actual,
+        )
+
+    def _visit(
+        self,
+        execution: ConcolicExecution,
+        block: tuple[Instruction, ...],
+        frames: tuple[int, ...],
+        seen: dict[Location, int],
+        number: int,
+        keep: frozenset[int],
+    ) -> Visit:
+        domain = execution.domain
+        pointers = [domain.read_register(piece.cell) for piece in (self._stack_pointer, self._frame_pointer)]
+        values = [term.data if term.op == "const" else ANY for term in pointers]
+        code = b"".join(instruction.bytes for instruction in block)
+        location = Location(execution.pc, code, values[0], values[1], frames)
+        times = seen[location] = seen.get(location, 0) + 1
+        state = None
+        if times <= FIRST_VISITS or times & (times - 1) == 0 or number in keep:
+            state = SymbolicState(self._program.decoder.layout, dict(domain.registers), domain.memory.copy(), self._mem)
+        return Visit(location, number, execution.steps, len(execution.path), len(execution.fresh_values), state)
+
+    def _execution(self, choices: Choices, consumed: list[ConsumedInput]) -> ConcolicExecution:
+        program = self._program
+        base = program.assignment(InputSource((), choices.seed), choices.seed)
+        generator = random.Random(choices.seed)
+        counter = [0]
+
+        def fresh(bits: int, origin: FreshOrigin, usual: int) -> int:
+            number = counter[0]
+            counter[0] += 1
+            value = choices.fresh.get(number)
+            if value is None:
+                value = _draw(generator, bits) if origin is FreshOrigin.INPUT else usual
+            if origin is FreshOrigin.INPUT:
+                consumed.append(ConsumedInput(value, bits, "input call"))
+            return value
+
+        def byte(address: int) -> int:
+            value = choices.memory.get(address)
+            return base.memory(address) if value is None else value
+
+        registers: Mapping[str, int] = {**base.registers, **choices.registers}
+        return program.concolic_with(Assignment(registers, byte, fresh))
+
+
+def _draw(generator: random.Random, bits: int) -> int:
+    top = (1 << bits) - 1
+    choice = generator.randrange(4)
+    if choice == 0:
+        return generator.choice((0, 1, top, top >> 1))
+    if choice == 1:
+        return generator.randrange(256) & top
+    return generator.getrandbits(bits)

@@ -1,0 +1,126 @@
+"""Steps between nodes as literals: what a state must satisfy to step from one location into another, or into TS.
+
+Literals speak of the state before the step (and of the step's fresh values); their conjunction is exactly the states
+that make the step. They are kept apart so that an unsatisfiable core can name the ones that matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from mcveto.dpg.location import ANY, Blocks, Location
+from mcveto.dpg.outcomes import Outcome, OutcomeTable
+from mcveto.logic import terms as t
+from mcveto.logic.terms import Term
+from mcveto.machine.memory import EXECUTE
+from mcveto.machine.pcode import Transfer
+from mcveto.program.program import Program
+
+Literals = tuple[Term, ...]
+
+
+class Steps:
+    def __init__(self, program: Program, blocks: Blocks, outcomes: OutcomeTable) -> None:
+        self._program = program
+        self._blocks = blocks
+        self._outcomes = outcomes
+        self._row = program.decoder.row
+        layout = program.decoder.layout
+        (stack_pointer,) = layout.named(self._row.stack_pointer)
+        (frame_pointer,) = layout.named(self._row.frame_pointer)
+        self._stack_pointer = t.var(stack_pointer.cell.name, stack_pointer.cell.bits)
+        self._frame_pointer = t.var(frame_pointer.cell.name, frame_pointer.cell.bits)
+        self.ends = sorted(program.halts | {self._row.code_address(program.return_sentinel)})
+
+    def outcomes(self, location: Location) -> tuple[Outcome, ...]:
+        return self._outcomes.of(location, self._blocks.of(location))
+
+    def into(self, source: Location, outcome: Outcome, target: Location, predicate: Iterable[Term]) -> Literals | None:
+        """What takes `outcome` from `source` into the states of `target` that satisfy `predicate`; None if nothing."""
+        if outcome.unsupported:
+            return None
+        arrival = self.arrival(source, outcome, target)
+        if arrival is None:
+            return None
+        return _checked([*outcome.guard, *arrival, *(outcome.after(literal) for literal in predicate)])
+
+    def arrival(self, source: Location, outcome: Outcome, target: Location) -> Literals | None:
+        """When `outcome` ends in `target`; None if never."""
+        literals: list[Term] = []
+        if outcome.transfer is Transfer.CALL:
+            frames = (*source.frames, outcome.following)
+        elif outcome.transfer is Transfer.RETURN:
+            if not source.frames:
+                return None
+            literals.append(self.goes_to(outcome, source.frames[-1]))
+            frames = source.frames[:-1]
+        else:
+            frames = source.frames
+        if frames != target.frames:
+            return None
+        literals.append(self.goes_to(outcome, target.pc))
+        for register, value in (
+            (self._stack_pointer, target.stack_pointer),
+            (self._frame_pointer, target.frame_pointer),
+        ):
+            if value != ANY:
+                after = outcome.state.get(register, register)
+                literals.append(t.eq(after, t.const(value, after.width)))
+        if self._blocks.fixed_block(target.pc) is None:
+            address = t.const(self._row.code_address(target.pc), self._row.address_bits)
+            order = "big" if self._row.big_endian else "little"
+            code = t.load(self._outcomes.memory, address, len(target.code), self._row.big_endian)
+            expected = int.from_bytes(target.code, order)  # type: ignore[arg-type]
+            literals.append(outcome.after(t.eq(code, t.const(expected, code.width))))
+        return _checked(literals)
+
+    def outside(self, source: Location, outcome: Outcome, known: Iterable[Location]) -> list[Literals]:
+        """The ways `outcome` leads into TS: into none of the known successors and no halt, or violating the return."""
+        if outcome.unsupported:
+            ways = [_checked(outcome.guard)]
+        elif outcome.transfer is Transfer.RETURN and source.frames:
+            expected = t.const(source.frames[-1], self._row.address_bits)
+            matched = t.eq(outcome.target, expected)
+            returned = replace(outcome, target=expected)
+            ways = [
+                _checked([*outcome.guard, t.bnot(matched)]),
+                _checked([*outcome.guard, matched, *self._elsewhere(source, returned, known)]),
+            ]
+        elif outcome.transfer is Transfer.RETURN:
+            ways = [_checked(outcome.guard)]
+        else:
+            ways = [_checked([*outcome.guard, *self._elsewhere(source, outcome, known)])]
+        return [way for way in ways if way is not None]
+
+    def _elsewhere(self, source: Location, outcome: Outcome, known: Iterable[Location]) -> list[Term]:
+        # A jump to where nothing can be executed is a fault: the run ends there.
+        elsewhere = [self._program.space.allowed(outcome.target, 1, EXECUTE)]
+        for target in sorted(known):
+            arrival = self.arrival(source, outcome, target)
+            if arrival is not None:
+                elsewhere.append(t.bnot(t.conj(arrival)))
+        elsewhere.extend(t.bnot(self.ends_at(outcome, end)) for end in self.ends)
+        return elsewhere
+
+    def ends_at(self, outcome: Outcome, end: int) -> Term:
+        """When `outcome` goes to a halt."""
+        width = self._row.address_bits
+        plain = t.band(outcome.target, t.const(~self._row.mode_mask, width))
+        return t.eq(plain, t.const(end, width))
+
+    def goes_to(self, outcome: Outcome, pc: int) -> Term:
+        return t.eq(outcome.target, t.const(pc, self._row.address_bits))
+
+
+def _checked(literals: Iterable[Term]) -> Literals | None:
+    """The literals without those that always hold; None if one never does."""
+    kept: dict[Term, None] = {}
+    for literal in literals:
+        if literal is t.FALSE:
+            return None
+        parts = literal.args if literal.op == "and" else (literal,)
+        for part in parts:
+            if part is not t.TRUE:
+                kept[part] = None
+    return tuple(kept)
