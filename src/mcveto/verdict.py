@@ -5,6 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 EXIT_CODES = {"proved": 0, "violated": 10, "unknown": 5}
+EXIT_INTERNAL = 70
+
+# What is counted, in the order reported; a verdict leaves out what does not apply to the way it was found.
+STATISTICS = (
+    "seconds",
+    "cpu_seconds",
+    "peak_rss_mb",
+    "concrete_runs",
+    "symbolic_runs",
+    "refinements",
+    "lemmas",
+    "solver_calls",
+    "instructions_executed",
+    "locations",
+    "nodes",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +43,8 @@ class Verdict:
     confirmed_by: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
     statistics: dict[str, float | int] = field(default_factory=dict)
+    is_internal_error: bool = False
+    """Unknown because of a defect of our own."""
 
     @property
     def headline(self) -> str:
@@ -39,4 +57,4 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        return EXIT_CODES[self.kind]
+        return EXIT_INTERNAL if self.is_internal_error else EXIT_CODES[self.kind]

@@ -22,6 +22,7 @@ from mcveto.dpg.replay import confirm
 from mcveto.dpg.runs import Choices, Ending, Run, Runner
 from mcveto.dpg.steps import Literals, Steps
 from mcveto.logic.terms import FALSE
+from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict, VerdictInput
 
@@ -40,8 +41,25 @@ class Progress:
     runs: int = 0
     symbolic_runs: int = 0
     refinements: int = 0
+    solver_calls: int = 0
+    instructions: int = 0
+    distinct_instructions: int = 0
     nodes: int = 0
     locations: int = 0
+    frontier: str = ""
+    """Where the step starts that was tried last."""
+
+    def statistics(self) -> dict[str, float | int]:
+        return {
+            "concrete_runs": self.runs,
+            "symbolic_runs": self.symbolic_runs,
+            "refinements": self.refinements,
+            "solver_calls": self.solver_calls,
+            "instructions_executed": self.instructions,
+            "distinct_instructions": self.distinct_instructions,
+            "locations": self.locations,
+            "nodes": self.nodes,
+        }
 
 
 class Driver:
@@ -57,16 +75,17 @@ class Driver:
         self._limits = limits
         self._seed = seed
         self._report = report
-        blocks = Blocks(program, single_steps)
-        self._steps = Steps(program, blocks, OutcomeTable(program))
-        self._runner = Runner(program, blocks, limits.run_steps, seed)
+        self._blocks = Blocks(program, single_steps)
+        self._steps = Steps(program, self._blocks, OutcomeTable(program))
+        self._runner = Runner(program, self._blocks, limits.run_steps, seed)
         self._feasibility = Feasibility(program)
         self.graph = Graph()
         self.progress = Progress()
         self._started = time.monotonic()
         self._undecided: set[tuple[int, int]] = set()
         self._reasons: dict[str, None] = {}
-        self._instructions = 0
+        self._code_seen: set[tuple[int, bytes]] = set()
+        self._instructions_seen: set[tuple[int, bytes]] = set()
 
     def run(self) -> Verdict:
         first = self._execute(Choices(seed=self._seed))
@@ -75,6 +94,7 @@ class Driver:
         self._entry = first.visits[0].state if first.visits else None
         if self._entry is None:
             return self._unknown(f"the entry cannot run: {first.detail}")
+        self._tell()
         while True:
             if self._remaining() <= 0:
                 return self._unknown("time-out")
@@ -87,9 +107,7 @@ class Driver:
             found = self._cross(*frontier)
             if isinstance(found, Verdict):
                 return found
-            if self._report is not None:
-                self._count()
-                self._report(self.progress)
+            self._tell()
 
     def _frontier(self, path: list[int]) -> tuple[int, int] | None:
         """The last step of the path from a node with a witness to one without that was not given up."""
@@ -103,6 +121,7 @@ class Driver:
     def _cross(self, source: int, target: int) -> Verdict | None:
         """Extends a run across the frontier, or refines the source so that its witness no longer suggests it."""
         node = self.graph.nodes[source]
+        self.progress.frontier = str(node.location)
         witness = node.witnesses[0]
         refuted: list[Refuted] = []
         for outcome, literals in self._ways(source, target):
@@ -171,7 +190,8 @@ class Driver:
     def _execute(self, choices: Choices) -> Run | Verdict:
         run = self._runner.run(choices)
         self.progress.runs += 1
-        self._instructions += run.steps
+        self.progress.instructions += run.steps
+        self._note_instructions(run)
         if run.ending in (Ending.TARGET, Ending.VIOLATION):
             return self._violated(run)
         if run.ending is Ending.UNSUPPORTED:
@@ -193,13 +213,27 @@ class Driver:
         return Verdict("violated", name, reason, inputs, confirmed, self._program.assumptions, self._statistics())
 
     def _inputs(self, run: Run) -> tuple[VerdictInput, ...]:
-        choices = run.choices
-        found = [
-            VerdictInput(value, 64, f"register {name} at entry") for name, value in sorted(choices.registers.items())
-        ]
-        found += [VerdictInput(value, 8, f"memory {a:#x} at entry") for a, value in sorted(choices.memory.items())]
+        """The spec's inputs in the order consumed, then what else the run needs: values of the entry state that were
+        chosen, and values the manual leaves undefined."""
+        registers, memory = dict(run.choices.registers), dict(run.choices.memory)
+        base = self._program.assignment(InputSource((), run.choices.seed), run.choices.seed)
+        layout = self._program.decoder.layout
+        found = []
+        for register in self._program.input_registers:
+            (piece,) = layout.named(register.name)
+            value = registers.pop(piece.cell.name, base.registers[register.name])
+            found.append(VerdictInput(value & ((1 << register.bits) - 1), register.bits, f"register {register.name}"))
+        for start, end in self._program.input_memory:
+            for address in range(start, end):
+                value = memory.pop(address, base.memory(address))
+                found.append(VerdictInput(value, 8, f"memory {address:#x}"))
         found += [VerdictInput(item.value, item.bits, item.where) for item in run.consumed]
-        return tuple(found)
+        for name, value in sorted(registers.items()):
+            bits = layout.significant_bits(layout.by_name[name])
+            found.append(VerdictInput(value & ((1 << bits) - 1), bits, f"unspecified register {name} at entry"))
+        for address, value in sorted(memory.items()):
+            found.append(VerdictInput(value, 8, f"unspecified memory {address:#x} at entry"))
+        return (*found, *(VerdictInput(item.value, item.bits, item.where) for item in run.undefined))
 
     def _proved(self) -> Verdict:
         assert self._entry is not None
@@ -214,19 +248,23 @@ class Driver:
     def _remaining(self) -> float:
         return self._limits.seconds - (time.monotonic() - self._started)
 
+    def _note_instructions(self, run: Run) -> None:
+        for pc, code in {(visit.location.pc, visit.location.code) for visit in run.visits} - self._code_seen:
+            self._code_seen.add((pc, code))
+            block = self._blocks.fixed_block(pc) or self._blocks.single(pc, code)
+            self._instructions_seen.update((instruction.pc, instruction.bytes) for instruction in block)
+
+    def _tell(self) -> None:
+        if self._report is not None:
+            self._count()
+            self._report(self.progress)
+
     def _count(self) -> None:
+        self.progress.solver_calls = self._feasibility.queries
+        self.progress.distinct_instructions = len(self._instructions_seen)
         self.progress.nodes = len(self.graph.nodes)
         self.progress.locations = len(self.graph.by_location)
 
     def _statistics(self) -> dict[str, float | int]:
         self._count()
-        return {
-            "seconds": round(time.monotonic() - self._started, 3),
-            "concrete_runs": self.progress.runs,
-            "symbolic_runs": self.progress.symbolic_runs,
-            "refinements": self.progress.refinements,
-            "solver_calls": self._feasibility.queries,
-            "instructions_executed": self._instructions,
-            "locations": self.progress.locations,
-            "nodes": self.progress.nodes,
-        }
+        return {"seconds": round(time.monotonic() - self._started, 3), **self.progress.statistics()}

@@ -71,6 +71,8 @@ class Run:
     path: list[Term]
     execution: ConcolicExecution
     consumed: list[ConsumedInput]
+    undefined: list[ConsumedInput]
+    """Values the manual leaves undefined, where they are not the usual ones."""
     expected_return: int | None = None
     actual_return: int | None = None
 
@@ -92,7 +94,8 @@ class Runner:
     def run(self, choices: Choices) -> Run:
         program, row = self._program, self._program.decoder.row
         consumed: list[ConsumedInput] = []
-        execution = self._execution(choices, consumed)
+        undefined: list[ConsumedInput] = []
+        execution = self._execution(choices, consumed, undefined)
         frames: tuple[int, ...] = (program.return_sentinel,)
         visits: list[Visit] = []
         seen: dict[Location, int] = {}
@@ -146,6 +149,7 @@ class Runner:
             [item.term for item in execution.path],
             execution,
             consumed,
+            undefined,
             expected,
             actual,
         )
@@ -170,7 +174,9 @@ class Runner:
             state = SymbolicState(self._program.decoder.layout, dict(domain.registers), domain.memory.copy(), self._mem)
         return Visit(location, number, execution.steps, len(execution.path), len(execution.fresh_values), state)
 
-    def _execution(self, choices: Choices, consumed: list[ConsumedInput]) -> ConcolicExecution:
+    def _execution(
+        self, choices: Choices, consumed: list[ConsumedInput], undefined: list[ConsumedInput]
+    ) -> ConcolicExecution:
         program = self._program
         base = program.assignment(InputSource((), choices.seed), choices.seed)
         generator = random.Random(choices.seed)
@@ -183,7 +189,9 @@ class Runner:
             if value is None:
                 value = _draw(generator, bits) if origin is FreshOrigin.INPUT else usual
             if origin is FreshOrigin.INPUT:
-                consumed.append(ConsumedInput(value, bits, "input call"))
+                consumed.append(ConsumedInput(value, bits, f"call of {execution.pc:#x}"))
+            elif value != usual:
+                undefined.append(ConsumedInput(value, bits, f"undefined value at {execution.pc:#x}"))
             return value
 
         def byte(address: int) -> int:
@@ -191,7 +199,8 @@ class Runner:
             return base.memory(address) if value is None else value
 
         registers: Mapping[str, int] = {**base.registers, **choices.registers}
-        return program.concolic_with(Assignment(registers, byte, fresh))
+        execution = program.concolic_with(Assignment(registers, byte, fresh))
+        return execution
 
 
 def _draw(generator: random.Random, bits: int) -> int:

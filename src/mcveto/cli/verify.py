@@ -1,0 +1,145 @@
+"""`mcveto verify`: does some input reach a target, or break the discipline of calls and returns?
+
+First line on stdout: PROVED, VIOLATED(<property>) or UNKNOWN(<reason>). Exit code 0 proved, 10 violated, 5 unknown
+(also time-out, memory limit and Ctrl-C), 2 usage, 3 unreadable input file, 70 internal error.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mcveto.cli.options import program_options, read_spec
+from mcveto.cli.progress import ProgressDisplay
+from mcveto.errors import UsageError
+from mcveto.search import (
+    DEFAULT_TIMEOUT,
+    ENGINES,
+    FOLDS,
+    PROPERTIES,
+    STEPS,
+    STRATEGIES,
+    Answer,
+    Question,
+    Subject,
+    require_available,
+    search,
+)
+
+if TYPE_CHECKING:
+    from mcveto.program.program import Program
+    from mcveto.program.spec import Spec
+
+
+@click.command()
+@program_options
+@click.option("--property", "properties", multiple=True, metavar="NAME", help="reach or return-address (always on).")
+@click.option("--engine", default="dpg", show_default=True, help=f"One of {', '.join(ENGINES)}.")
+@click.option("--strategy", default="auto", show_default=True, help=f"One of {', '.join(STRATEGIES)}.")
+@click.option("--fold", default="auto", show_default=True, help=f"When traces meet: one of {', '.join(FOLDS)}.")
+@click.option("--steps", default="block", show_default=True, help=f"Step size: one of {', '.join(STEPS)}.")
+@click.option("--timeout", type=float, default=DEFAULT_TIMEOUT, show_default=True, metavar="S", help="Seconds.")
+@click.option("--memory", type=int, metavar="MB", help="Limit of the resident memory.")
+@click.option("--seed", type=click.IntRange(0, (1 << 64) - 1), default=0, help="Draws the first run's inputs.")
+@click.option("--json", "json_file", metavar="FILE|-", help="Write the result as JSON; - prints nothing else.")
+@click.option("--quiet", is_flag=True, help="Print only the first line, and no progress.")
+@click.option("--unwind", metavar="N", help="For engine bmc; not available yet.")
+@click.option("--proof", metavar="FILE", help="Not available yet.")
+@click.option("--cex", metavar="DIR", help="Not available yet.")
+@click.option("--report", metavar="FILE", help="Not available yet.")
+def command(
+    binary: str | None,
+    properties: tuple[str, ...],
+    engine: str,
+    strategy: str,
+    fold: str,
+    steps: str,
+    timeout: float,
+    memory: int | None,
+    seed: int,
+    json_file: str | None,
+    quiet: bool,
+    unwind: str | None,
+    proof: str | None,
+    cex: str | None,
+    report: str | None,
+    **options: Any,
+) -> int:
+    """Decide whether BINARY can reach a target or return to where it was not called from, for any input."""
+    for option, value in (("--unwind", unwind), ("--proof", proof), ("--cex", cex), ("--report", report)):
+        if value is not None:
+            raise UsageError(f"{option} is not available yet")
+    for name in properties:
+        require_available("property", name, PROPERTIES)
+    question = Question(engine, strategy, fold, steps, timeout, memory, seed)
+    spec = read_spec(**options)
+    if "reach" in properties and not any(item.name == "reach" for item in spec.properties):
+        raise UsageError("property reach needs an address", "give --target ADDRESS")
+    _require_directory(json_file)
+    answer = _search(binary, spec, question, silent=quiet or json_file == "-")
+    _print(answer, quiet, json_file)
+    if json_file is not None:
+        _write_json(answer, json_file, binary or spec.binary, seed)
+    return answer.verdict.exit_code
+
+
+def _search(binary: str | None, spec: Spec, question: Question, silent: bool) -> Answer:
+    def load() -> Program:
+        from mcveto.program.program import load_program
+
+        return load_program(binary, spec)
+
+    display = ProgressDisplay(silent=silent)
+    try:
+        return search(load, question, display.show)
+    finally:
+        display.clear()
+
+
+def _print(answer: Answer, quiet: bool, json_file: str | None) -> None:
+    from mcveto.report.verdict_text import verdict_lines
+
+    if json_file == "-":
+        return
+    for line in verdict_lines(answer.verdict, _asked(answer.subject)):
+        print(line)
+        if quiet:
+            break
+    else:
+        for note in answer.subject.notes if answer.subject is not None else ():
+            print(f"note: {note}")
+
+
+def _asked(subject: Subject | None) -> str:
+    targets = [f"{target:#x}" for target in subject.targets] if subject is not None else []
+    return ", ".join([*([f"reach {' '.join(targets)}"] if targets else []), "return-address"])
+
+
+def _require_directory(json_file: str | None) -> None:
+    """Told before the search rather than after it."""
+    from pathlib import Path
+
+    if json_file is None or json_file == "-":
+        return
+    path = Path(json_file)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UsageError(f"cannot write {json_file}: {'is a directory' if path.is_dir() else 'no such directory'}")
+
+
+def _write_json(answer: Answer, json_file: str, path: str | None, seed: int) -> None:
+    from mcveto.cli.main import VERSION
+    from mcveto.report.json_file import write_json
+    from mcveto.report.verdict_json import verdict_record
+
+    subject = answer.subject
+    record = verdict_record(
+        answer.verdict,
+        version=VERSION,
+        path=subject.path if subject is not None else path,
+        sha256=subject.sha256 if subject is not None else None,
+        command=["mcveto", *sys.argv[1:]],
+        seed=seed,
+    )
+    write_json(json_file, record)

@@ -1,0 +1,293 @@
+"""Work under limits that hold: a search runs in a child process that is watched, and ended when it must be.
+
+A time limit that is only looked at between steps does not hold inside a solver query or a long run; a memory limit
+does not hold in a library that allocates for itself; a crash in native code takes everything with it. So the parent
+does nothing but wait: it relays what the child reports and kills it when the time is up, when its resident memory
+exceeds the limit, or when the user interrupts. Whatever was last reported is then still known.
+
+The child sends pickled messages over a pipe, each preceded by its length. It ignores SIGINT (a terminal sends it to
+both) and is killed by the kernel when its parent dies.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import select
+import signal
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Generic, NoReturn, TypeVar
+
+from mcveto.errors import McvetoError, one_line
+
+T = TypeVar("T")
+Send = Callable[[Any], None]
+
+# A search that watches the clock itself answers better than one that is killed: it gets this much longer.
+GRACE_SECONDS = 0.25
+POLL_SECONDS = 0.02
+MEGABYTE = 1 << 20
+# Address space may exceed resident memory by this much before an allocation fails: libraries map more than they use.
+_UNUSED_ADDRESS_SPACE = 1 << 30
+_HEADER = struct.Struct("<Q")
+_PR_SET_PDEATHSIG = 1
+
+
+class End(Enum):
+    """Why watched work ended."""
+
+    DONE = "done"
+    TIME_OUT = "time-out"
+    MEMORY = "memory limit"
+    INTERRUPTED = "interrupted"
+    TERMINATED = "terminated"
+    CRASHED = "internal error"
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceLimits:
+    """Wall-clock seconds and megabytes of resident memory; None is no limit."""
+
+    seconds: float | None = None
+    memory_mb: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished(Generic[T]):
+    """How it ended, with the result if it is DONE, and what it cost."""
+
+    end: End
+    result: T | None
+    detail: str
+    seconds: float
+    cpu_seconds: float
+    peak_rss_mb: float
+
+
+def run_limited(
+    work: Callable[[Send], T],
+    limits: ResourceLimits,
+    on_message: Callable[[Any], None] = lambda message: None,
+    on_tick: Callable[[], None] = lambda: None,
+) -> Finished[T]:
+    """Runs `work` in a child process; what it sends goes to `on_message`, and `on_tick` is called now and then.
+
+    An McvetoError that `work` raises is raised here; any other exception, and any crash, ends as CRASHED.
+    """
+    started = time.monotonic()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    reader, writer = os.pipe()
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _child(work, limits, writer, parent)
+    os.close(writer)
+    watch = _Watch(child, reader, limits, started)
+    try:
+        with _signals(watch):
+            watch.run(on_message, on_tick)
+    finally:
+        watch.close()
+    if watch.error is not None:
+        raise watch.error
+    return Finished(
+        watch.end,
+        watch.result,
+        watch.detail,
+        round(time.monotonic() - started, 3),
+        round(watch.cpu_seconds, 3),
+        round(watch.peak_rss_mb, 1),
+    )
+
+
+class _Watch:
+    """The parent's side: relays messages until the child has ended or must be ended."""
+
+    def __init__(self, child: int, reader: int, limits: ResourceLimits, started: float) -> None:
+        self._child = child
+        self._reader = reader
+        self._limits = limits
+        self._deadline = None if limits.seconds is None else started + limits.seconds + GRACE_SECONDS
+        self._buffer = bytearray()
+        self._status: int | None = None
+        self._own_cpu = time.process_time()
+        self.stop: End | None = None
+        """Set by a signal."""
+        self.end = End.CRASHED
+        self.result: Any = None
+        self.error: McvetoError | None = None
+        self.detail = ""
+        self.cpu_seconds = 0.0
+        self.peak_rss_mb = 0.0
+
+    def run(self, on_message: Callable[[Any], None], on_tick: Callable[[], None]) -> None:
+        answered = False
+        while True:
+            ready, _, _ = select.select([self._reader], [], [], POLL_SECONDS)
+            if ready:
+                chunk = os.read(self._reader, 1 << 16)
+                if not chunk:
+                    break
+                self._buffer += chunk
+                for kind, content in self._messages():
+                    if kind == "message":
+                        on_message(content)
+                    else:
+                        answered = True
+                        self._answer(kind, content)
+            if answered:
+                break
+            must_end = self._must_end()
+            if must_end is not None:
+                self.end = must_end
+                break
+            on_tick()
+        self._reap(kill=answered or self.end is not End.CRASHED)
+        if not answered and self.end is End.CRASHED:
+            self._diagnose()
+
+    def close(self) -> None:
+        self._reap(kill=True)
+        os.close(self._reader)
+
+    def _messages(self) -> Iterator[tuple[str, Any]]:
+        while len(self._buffer) >= _HEADER.size:
+            (size,) = _HEADER.unpack_from(self._buffer)
+            if len(self._buffer) < _HEADER.size + size:
+                return
+            content = bytes(self._buffer[_HEADER.size : _HEADER.size + size])
+            del self._buffer[: _HEADER.size + size]
+            kind, value = pickle.loads(content)
+            yield kind, value
+
+    def _answer(self, kind: str, content: Any) -> None:
+        if kind == "result":
+            self.end, self.result = End.DONE, content
+        elif kind == "error":
+            self.error = content
+        elif kind == "memory":
+            self.end = End.MEMORY
+        else:
+            self.end, self.detail = End.CRASHED, content
+
+    def _must_end(self) -> End | None:
+        if self.stop is not None:
+            return self.stop
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            return End.TIME_OUT
+        if self._limits.memory_mb is not None and _resident_mb(self._child) > self._limits.memory_mb:
+            return End.MEMORY
+        return None
+
+    def _reap(self, kill: bool) -> None:
+        if self._status is not None:
+            return
+        if kill:
+            os.kill(self._child, signal.SIGKILL)
+        _, self._status, usage = os.wait4(self._child, 0)
+        self.cpu_seconds = usage.ru_utime + usage.ru_stime + time.process_time() - self._own_cpu
+        self.peak_rss_mb = usage.ru_maxrss / (1024 if sys.platform != "darwin" else MEGABYTE)
+
+    def _diagnose(self) -> None:
+        """The child died without a word."""
+        assert self._status is not None
+        number = os.WTERMSIG(self._status) if os.WIFSIGNALED(self._status) else 0
+        limit = self._limits.memory_mb
+        if limit is not None and self.peak_rss_mb > 0.8 * limit and number in (signal.SIGABRT, signal.SIGSEGV):
+            # Native code does not survive a refused allocation.
+            self.end = End.MEMORY
+        elif number == signal.SIGKILL:
+            self.end, self.detail = End.TERMINATED, "killed by the system, probably out of memory"
+        elif number == signal.SIGTERM:
+            self.end = End.TERMINATED
+        elif number:
+            self.detail = f"the search died of {signal.Signals(number).name}"
+        else:
+            self.detail = f"the search exited with code {os.waitstatus_to_exitcode(self._status)}"
+
+
+def _child(work: Callable[[Send], Any], limits: ResourceLimits, writer: int, parent: int) -> NoReturn:
+    """Never returns: neither exception handlers nor exit hooks of the parent may run twice."""
+    code = 1
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _die_with(parent)
+        if limits.memory_mb is not None:
+            _limit_address_space(limits.memory_mb)
+
+        def send(kind: str, content: Any) -> None:
+            text = pickle.dumps((kind, content))
+            message = memoryview(_HEADER.pack(len(text)) + text)
+            while message:
+                message = message[os.write(writer, message) :]
+
+        try:
+            send("result", work(lambda message: send("message", message)))
+        except McvetoError as error:
+            send("error", error)
+        except MemoryError:
+            send("memory", None)
+        except BaseException as error:
+            if os.environ.get("MCVETO_DEBUG"):
+                import traceback
+
+                traceback.print_exc()
+            send("crash", one_line(f"{type(error).__name__}: {error}"))
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _die_with(parent: int) -> None:
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _limit_address_space(memory_mb: int) -> None:
+    """A sudden allocation beyond the limit fails at once instead of being noticed when it has happened."""
+    limit = memory_mb * MEGABYTE + _UNUSED_ADDRESS_SPACE
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard == resource.RLIM_INFINITY or limit < hard:
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def _resident_mb(pid: int) -> float:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0.0  # it has ended, or this system has no /proc: the address space is limited all the same
+    return pages * resource.getpagesize() / MEGABYTE
+
+
+@contextmanager
+def _signals(watch: _Watch) -> Iterator[None]:
+    """SIGINT and SIGTERM end the watched work, not the program."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        watch.stop = End.INTERRUPTED if number == signal.SIGINT else End.TERMINATED
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

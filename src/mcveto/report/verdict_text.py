@@ -1,0 +1,52 @@
+"""A verdict as text: the headline, then what supports it, one fact a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mcveto.errors import one_line
+from mcveto.verdict import Verdict
+
+MAX_INPUTS_SHOWN = 20
+_COUNTED = (
+    ("concrete_runs", "run"),
+    ("symbolic_runs", "symbolic run"),
+    ("refinements", "refinement"),
+    ("lemmas", "lemma"),
+    ("solver_calls", "solver call"),
+    ("instructions_executed", "instruction"),
+    ("locations", "location"),
+    ("nodes", "node"),
+)
+
+
+def verdict_lines(verdict: Verdict, properties: str) -> Iterator[str]:
+    """`properties` says what was asked."""
+    yield one_line(verdict.headline)
+    if verdict.kind == "violated":
+        yield one_line(f"reason: {verdict.reason}")
+    yield one_line(f"checked: {properties}")
+    for number, item in enumerate(verdict.inputs[:MAX_INPUTS_SHOWN]):
+        yield one_line(f"input {number}: {item.value} ({item.bits} bits, {item.where})")
+    more = len(verdict.inputs) - MAX_INPUTS_SHOWN
+    if more > 0:
+        yield f"… and {more} more inputs (--json lists all)"
+    if verdict.confirmed_by:
+        yield f"confirmed by: {', '.join(verdict.confirmed_by)}"
+    for assumption in verdict.assumptions:
+        yield one_line(f"assumption: {assumption}")
+    yield f"statistics: {statistics_text(verdict)}"
+
+
+def statistics_text(verdict: Verdict) -> str:
+    counts = verdict.statistics
+    parts = [
+        f"{counts.get('seconds', 0):.2f} s "
+        f"({counts.get('cpu_seconds', 0):.2f} s CPU, {counts.get('peak_rss_mb', 0):.0f} MB)"
+    ]
+    parts += [_plural(int(counts[name]), noun) for name, noun in _COUNTED if name in counts]
+    return ", ".join(parts)
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

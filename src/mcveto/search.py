@@ -1,0 +1,176 @@
+"""From a question to its verdict: the engine that was asked for, in a watched process, within its limits.
+
+Whatever ends the search early (time, memory, an interrupt, a crash) gives UNKNOWN with the counts last reported.
+Choices that exist in the contract but not yet in this version are refused before anything runs.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from mcveto.errors import UsageError
+from mcveto.limits import End, Finished, ResourceLimits, Send, run_limited
+from mcveto.verdict import Verdict
+
+if TYPE_CHECKING:
+    from mcveto.dpg.driver import Progress
+    from mcveto.program.program import Program
+
+Counts = dict[str, float | int]
+DEFAULT_TIMEOUT = 300.0
+_REPORT_SECONDS = 0.05
+
+# Every choice of the contract; those that exist are marked.
+ENGINES = {"dpg": True, "bmc": False, "symex": False, "cegar": False, "portfolio": False}
+STRATEGIES = {"auto": True, "paper": True}
+FOLDS = {"auto": True, "frame": True, "pc": False}
+STEPS = {"block": True, "instruction": True}
+PROPERTIES = {
+    "reach": True,
+    "return-address": True,
+    "memory-safety": False,
+    "no-fault": False,
+    "typestate": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """How to search; what is asked is in the program's spec."""
+
+    engine: str = "dpg"
+    strategy: str = "auto"
+    fold: str = "auto"
+    steps: str = "block"
+    timeout: float | None = DEFAULT_TIMEOUT
+    memory_mb: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for what, value, known in (
+            ("engine", self.engine, ENGINES),
+            ("strategy", self.strategy, STRATEGIES),
+            ("fold", self.fold, FOLDS),
+            ("steps", self.steps, STEPS),
+        ):
+            require_available(what, value, known)
+        if self.timeout is not None and not (math.isfinite(self.timeout) and self.timeout > 0):
+            raise UsageError(f"the time limit must be a positive number of seconds, not {self.timeout}")
+        if self.memory_mb is not None and self.memory_mb <= 0:
+            raise UsageError(f"the memory limit must be a positive number of megabytes, not {self.memory_mb}")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is known of the program once it is loaded."""
+
+    path: str
+    sha256: str
+    targets: tuple[int, ...]
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchProgress:
+    """What the search last said of itself."""
+
+    counts: Counts = field(default_factory=dict)
+    frontier: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    verdict: Verdict
+    subject: Subject | None
+    """None if the search was ended before the program was loaded."""
+
+
+def require_available(what: str, value: str, known: dict[str, bool]) -> None:
+    if value not in known:
+        raise UsageError(f"there is no {what} '{value}'", f"one of {', '.join(known)}")
+    if not known[value]:
+        available = ", ".join(name for name, exists in known.items() if exists)
+        raise UsageError(f"{what} {value} is not available yet", f"available: {available}")
+
+
+def search(
+    load: Callable[[], Program],
+    question: Question,
+    on_progress: Callable[[SearchProgress], None] = lambda progress: None,
+) -> Answer:
+    """Loads the program and answers the question, all of it within the limits; raises what loading raises."""
+    started = time.monotonic()
+    subject: Subject | None = None
+    last = SearchProgress()
+
+    def on_message(message: Subject | SearchProgress) -> None:
+        nonlocal subject, last
+        if isinstance(message, Subject):
+            subject = message
+        else:
+            last = message
+
+    def on_tick() -> None:
+        on_progress(replace(last, seconds=time.monotonic() - started))
+
+    finished = run_limited(
+        lambda send: _search_here(load, question, send, started),
+        ResourceLimits(question.timeout, question.memory_mb),
+        on_message,
+        on_tick,
+    )
+    verdict = finished.result or _cut_short(finished, subject, last, question)
+    statistics: Counts = {
+        **verdict.statistics,
+        "seconds": finished.seconds,
+        "cpu_seconds": finished.cpu_seconds,
+        "peak_rss_mb": finished.peak_rss_mb,
+    }
+    return Answer(replace(verdict, statistics=statistics), subject)
+
+
+def _search_here(load: Callable[[], Program], question: Question, send: Send, started: float) -> Verdict:
+    program = load()
+    for item in program.spec.properties:
+        require_available("property", item.name, PROPERTIES)
+    image = program.image
+    send(Subject(image.path, image.sha256, tuple(sorted(program.targets)), program.assumptions, program.notes))
+    from mcveto.dpg.driver import Driver, Limits
+
+    told = [0.0]
+
+    def report(progress: Progress) -> None:
+        now = time.monotonic()
+        if now - told[0] >= _REPORT_SECONDS:
+            told[0] = now
+            send(SearchProgress(progress.statistics(), progress.frontier))
+
+    limits = Limits()
+    limits.seconds = math.inf if question.timeout is None else question.timeout - (time.monotonic() - started)
+    return Driver(program, limits, question.seed, question.steps == "instruction", report).run()
+
+
+def _cut_short(
+    finished: Finished[Verdict], subject: Subject | None, last: SearchProgress, question: Question
+) -> Verdict:
+    end = finished.end
+    reason = end.value
+    if end is End.MEMORY:
+        reason = f"memory limit of {question.memory_mb} MB" if question.memory_mb is not None else "out of memory"
+    elif end is End.CRASHED:
+        reason = f"internal error: {finished.detail}"
+    elif finished.detail:
+        reason = finished.detail
+    return Verdict(
+        "unknown",
+        reason=reason,
+        assumptions=subject.assumptions if subject is not None else (),
+        statistics=last.counts,
+        is_internal_error=end is End.CRASHED,
+    )
