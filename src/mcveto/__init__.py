@@ -1,9 +1,8 @@
 """mcveto: a model checker for machine code.
 
-    import mcveto
-    program = mcveto.load("prog.elf", targets=["error"], inputs=["read"])
-    verdict = mcveto.verify(program, timeout=60)
-    print(verdict.headline, verdict.inputs)
+In a notebook: `program = mcveto.load("prog.elf", targets=["error"], inputs=["read"])`, then
+`verdict = mcveto.verify(program, timeout=60)`; `verdict.headline`, `verdict.inputs` and `verdict.assumptions` say what
+was found.
 """
 
 from __future__ import annotations

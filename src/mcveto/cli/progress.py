@@ -1,4 +1,4 @@
-"""What is shown on stderr while a search runs: one line that is rewritten on a terminal, now and then a line elsewhere."""
+"""Progress on stderr while a search runs: one line that is rewritten on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
