@@ -40,15 +40,21 @@ def confirm(program: Program, run: Run) -> tuple[str, ...]:
         targets=program.targets,
         fresh=fresh,
     )
+    outcome = machine.run(run.steps)
+    violation = _first_violation(program, machine)
+    if run.ending is Ending.TARGET:
+        holds = outcome.kind == "target" and violation is None
+    else:
+        holds = run.ending is Ending.VIOLATION and violation == run.steps - 1
+    return ("emulator",) if holds else ()
+
+
+def _first_violation(program: Program, machine: Machine) -> int | None:
+    """The number of the first step that returns to where it was not called from."""
     frames = [program.return_sentinel]
-    for _ in range(run.steps + 1):
-        outcome = machine.step()
-        if outcome is not None:
-            reached = outcome.kind == "target" and run.ending is Ending.TARGET
-            return ("emulator",) if reached else ()
-        step = machine.trace[len(machine.trace) - 1]
+    for number, step in enumerate(machine.trace):
         if step.transfer is Transfer.CALL:
             frames.append((step.pc + len(step.bytes)) & program.space.mask)
         elif step.transfer is Transfer.RETURN and (not frames or frames.pop() != step.next_pc):
-            return ("emulator",) if run.ending is Ending.VIOLATION else ()
-    return ()
+            return number
+    return None

@@ -94,8 +94,7 @@ class Steps:
         return [way for way in ways if way is not None]
 
     def _elsewhere(self, source: Location, outcome: Outcome, known: Iterable[Location]) -> list[Term]:
-        # A jump to where nothing can be executed is a fault: the run ends there.
-        elsewhere = [self._program.space.allowed(outcome.target, 1, EXECUTE)]
+        elsewhere = [t.bnot(self.faults_at_target(outcome))]
         for target in sorted(known):
             arrival = self.arrival(source, outcome, target)
             if arrival is not None:
@@ -108,6 +107,10 @@ class Steps:
         width = self._row.address_bits
         plain = t.band(outcome.target, t.const(~self._row.mode_mask, width))
         return t.eq(plain, t.const(end, width))
+
+    def faults_at_target(self, outcome: Outcome) -> Term:
+        """When `outcome` goes where nothing can be executed: a fault, the run ends there."""
+        return t.bnot(self._program.space.allowed(outcome.target, 1, EXECUTE))
 
     def goes_to(self, outcome: Outcome, pc: int) -> Term:
         return t.eq(outcome.target, t.const(pc, self._row.address_bits))
