@@ -128,6 +128,8 @@ def _run(path: Path, figures: dict[str, Any], question: Question) -> Row:
 def _titles(who: str) -> Iterator[str]:
     yield f"{who}: {_COLUMNS[0]}"
     yield from _COLUMNS[1:]
+    if who == "mcveto":
+        yield "CPU"
 
 
 def _paper_cells(figures: dict[str, Any]) -> Iterator[str]:
@@ -142,10 +144,11 @@ def _our_cells(row: Row) -> Iterator[str]:
     for key in ("distinct_instructions", "concrete_runs", "symbolic_runs", "refinements"):
         yield str(counts.get(key, "-"))
     yield f"{counts['seconds']:.2f}"
+    yield f"{counts['cpu_seconds']:.2f}"
 
 
 def _line(cells: Iterable[str]) -> str:
-    widths = (22, 14, -5, -3, -4, -4, -7, 15, -5, -5, -5, -5, -7, 8)
+    widths = (22, 14, -5, -3, -4, -4, -7, 15, -5, -5, -5, -5, -7, -6, 8)
     return " ".join(
         f"{cell:<{width}}" if width > 0 else f"{cell:>{-width}}" for cell, width in zip(cells, widths, strict=True)
     ).rstrip()

@@ -4,8 +4,8 @@ The reachable nodes claim: every state at a location satisfies the predicate of 
 with another solver than the one that found the proof, one obligation per outcome of each reachable node:
 
 - initiation: the entry state is at the start location and satisfies a reachable node's predicate there;
-- consecution and completeness: from a state of a reachable node, every outcome ends at a halt or in a fault, or at a known
-  location in a state that satisfies the predicate of a reachable node there, with its return matching its call;
+- consecution and completeness: from a state of a reachable node, every outcome ends at a halt or in a fault, or at a
+  known location in a state that satisfies the predicate of a reachable node there, with its return matching its call;
 - safety: no location is a target, and no outcome is unsupported.
 
 Nothing of the edges, splits or distances found during the search is used.
@@ -65,7 +65,7 @@ def recheck(program: Program, graph: Graph, steps: Steps, entry: SymbolicState, 
 def _safe_end(
     steps: Steps, source: Location, outcome: Outcome, invariants: Iterable[tuple[Location, list[Term]]]
 ) -> Term:
-    """Where an outcome may end: at a halt, in a fault, or in the invariant of a known location; a return where it must."""
+    """Where an outcome may end: at a halt, in a fault, in the invariant of a known location; a return where it must."""
     if outcome.unsupported:
         return t.FALSE
     ends = [steps.faults_at_target(outcome), *(steps.ends_at(outcome, end) for end in steps.ends)]
