@@ -142,8 +142,9 @@ def test_removing_everything_again_leaves_nothing_behind() -> None:
         graph.remove_call(0, 1)
         assert graph.distance() is None
         assert graph.distance_to(1) is None
-    assert set(graph._values) == {(-1, 0)} and not graph._active
-    assert set(graph._candidates) == {(-1, 0)}
+    left = graph._distances
+    assert set(left.values) == {(-1, 0), (-1, 1)} == set(left._candidates)  # node 0 is entered and left
+    assert not left._active and not left._queued
 
 
 def test_recursion_does_not_support_itself() -> None:

@@ -1,0 +1,353 @@
+"""Distances in a changing nested graph: the repair of a system of min-plus equations.
+
+The value of a fact (k, q), as in `nested_paths`, is the length of the shortest nested path from entry k
+to q (from a start vertex, with calls pending, for k = ROOT). Values solve equations over min and +, a
+"grammar problem". Changes of the graph change equations; we repair the solution by the algorithm
+DynamicSWSF-FP of Ramalingam and Reps, "An incremental algorithm for a generalization of the
+shortest-path problem" (J. Algorithms 21, 1996), section 4: a fact whose value differs from its equation
+is put right in order of the smaller of both; a value that became too small is first withdrawn. Work is
+proportional to the facts whose value changes and their edges, not to the graph: added edges propagate
+decreases; removed edges re-evaluate the cone that depended on them, and stop where another path is as
+short.
+
+Where we differ:
+- each fact keeps the candidates for its minimum in a heap that is cleaned lazily, so that a node with
+  thousands of incoming edges, such as a target surrogate, is re-evaluated in logarithmic amortised
+  time;
+- summaries are computed only for entries that are called from a reachable vertex; an entry that becomes
+  reachable is seeded, one that ceases to be is withdrawn, each after the values have settled;
+- a target is never left: a shortest path ends at the first target, and what precedes it is a
+  nested-word prefix;
+- internal edges may have length 0, but no cycle has. Among equal keys, improvements go first, so that a
+  fact whose support moves to an equally good one is not withdrawn in between.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from mcveto.automata.nested_graph import CallEdge, GraphEdge, InternalEdge, NestedGraph, Nodes
+
+ROOT = -1
+GOAL = -2
+"""A pseudo node of the ROOT context, derived from each target."""
+
+Fact = tuple[int, int]
+
+
+Key = tuple[int, int]
+"""The smaller of value and equation; then 0 if the value is too large, 1 if it is too small."""
+
+
+class Why(IntEnum):
+    SEED = 0
+    INTERNAL = 1
+    PENDING = 2
+    MATCHED = 3
+    TARGET = 4
+
+
+Derivation = tuple[Why, int, int, int]
+"""Why, and: the source node; or the call node, the entry and the exit of a matched call."""
+
+
+@dataclass
+class Work:
+    """What was done so far, in counts that do not depend on the machine."""
+
+    settled: int = 0
+    """values set or withdrawn"""
+    candidates: int = 0
+    """candidates put into heaps"""
+    checks: int = 0
+    """candidates looked at again"""
+
+    @property
+    def total(self) -> int:
+        return self.settled + self.candidates + self.checks
+
+
+class _Candidates:
+    """A heap of (value, number, derivation), some of them out of date."""
+
+    __slots__ = ("heap", "limit")
+
+    def __init__(self) -> None:
+        self.heap: list[tuple[int, int, Derivation]] = []
+        self.limit = 32
+
+
+class DynamicDistances:
+    """After any sequence of changes and `settle`, `values` holds exactly the finite distances in `graph`."""
+
+    def __init__(self) -> None:
+        self.work = Work()
+        self.graph = NestedGraph()
+        self.starts: Nodes = {}
+        self.targets: Nodes = {}
+        self.values: dict[Fact, int] = {}
+        self._active: Nodes = {}
+        self._contexts: dict[int, Nodes] = {}
+        self._candidates: dict[Fact, _Candidates] = {}
+        self._queue: list[tuple[Key, int, Fact]] = []
+        self._queued: dict[Fact, Key] = {}
+        self._number = 0
+        self._entries_to_check: Nodes = {}
+
+    def add_start(self, start: int) -> None:
+        if start not in self.starts:
+            self.starts[start] = None
+            self._offer((ROOT, start), (Why.SEED, start, 0, 0))
+
+    def remove_start(self, start: int) -> None:
+        if start in self.starts:
+            del self.starts[start]
+            self._review((ROOT, start))
+
+    def add_target(self, target: int) -> None:
+        if target not in self.targets:
+            left_by = list(self._consequences_in_all_contexts(target))
+            self.targets[target] = None
+            for head, _ in left_by:
+                self._review(head)
+            self._check_entries_of(target)
+            self._offer((ROOT, GOAL), (Why.TARGET, target, 0, 0))
+
+    def remove_target(self, target: int) -> None:
+        if target in self.targets:
+            del self.targets[target]
+            self._review((ROOT, GOAL))
+            for head, derivation in self._consequences_in_all_contexts(target):
+                self._offer(head, derivation)
+            self._check_entries_of(target)
+
+    def add(self, edge: GraphEdge) -> None:
+        if self.graph.add(edge):
+            for head, derivation in tuple(self._consequences_of_edge(edge)):
+                self._offer(head, derivation)
+            if isinstance(edge, CallEdge):
+                self._entries_to_check[edge.entry] = None
+
+    def remove(self, edge: GraphEdge) -> None:
+        if self.graph.remove(edge):
+            for head, _ in tuple(self._consequences_of_edge(edge)):
+                self._review(head)
+            if isinstance(edge, CallEdge):
+                self._entries_to_check[edge.entry] = None
+
+    def reason(self, fact: Fact) -> Derivation:
+        """A derivation that gives the fact its value; after `settle`."""
+        value = self._minimum(fact)
+        assert value == self.values[fact]
+        return self._candidates[fact].heap[0][2]
+
+    def _check_entries_of(self, call: int) -> None:
+        self._entries_to_check.update(self.graph.entries(call))
+
+    # Equations: which facts follow from a fact, and by which derivation
+
+    def _consequences(self, fact: Fact) -> Iterator[tuple[Fact, Derivation]]:
+        context, node = fact
+        if node == GOAL:
+            return
+        if node in self.targets:
+            if context == ROOT:
+                yield (ROOT, GOAL), (Why.TARGET, node, 0, 0)
+            return
+        graph, values, targets = self.graph, self.values, self.targets
+        for successor in graph.successors(node):
+            yield (context, successor), (Why.INTERNAL, node, 0, 0)
+        entries = graph.entries(node)
+        if entries:
+            if context == ROOT:
+                for entry in entries:
+                    yield (ROOT, entry), (Why.PENDING, node, 0, 0)
+            for exit_node in graph.exits(node):
+                if exit_node not in targets:
+                    for entry in entries:
+                        if (entry, exit_node) in values:
+                            for target in graph.return_targets(exit_node, node):
+                                yield (context, target), (Why.MATCHED, node, entry, exit_node)
+        if context != ROOT:
+            for call in graph.calls_returned_to(node):
+                if call not in targets and context in graph.entries(call):
+                    for target in graph.return_targets(node, call):
+                        for outer in self._contexts.get(call, ()):
+                            yield (outer, target), (Why.MATCHED, call, context, node)
+
+    def _consequences_in_all_contexts(self, node: int) -> Iterator[tuple[Fact, Derivation]]:
+        for context in tuple(self._contexts.get(node, ())):
+            yield from self._consequences((context, node))
+
+    def _consequences_of_edge(self, edge: GraphEdge) -> Iterator[tuple[Fact, Derivation]]:
+        """The facts that the edge, if it is there, helps to derive from the present facts."""
+        targets, values = self.targets, self.values
+        if isinstance(edge, InternalEdge):
+            if edge.source not in targets:
+                for context in self._contexts.get(edge.source, ()):
+                    yield (context, edge.target), (Why.INTERNAL, edge.source, 0, 0)
+            return
+        call = edge.call
+        if call in targets or call not in self._contexts:
+            return
+        if isinstance(edge, CallEdge):
+            if (ROOT, call) in values:
+                yield (ROOT, edge.entry), (Why.PENDING, call, 0, 0)
+            pairs = [
+                (edge.entry, exit_node, target)
+                for exit_node in self.graph.exits(call)
+                for target in self.graph.return_targets(exit_node, call)
+            ]
+        else:
+            pairs = [(entry, edge.exit, edge.target) for entry in self.graph.entries(call)]
+        for entry, exit_node, target in pairs:
+            if exit_node not in targets and (entry, exit_node) in values:
+                for context in self._contexts[call]:
+                    yield (context, target), (Why.MATCHED, call, entry, exit_node)
+
+    def _evaluate(self, fact: Fact, derivation: Derivation) -> int | None:
+        """The value that the derivation gives the fact in the present graph; None if it does not hold."""
+        context, node = fact
+        why, source, entry, exit_node = derivation
+        if why is Why.INTERNAL:
+            if source in self.targets or node not in self.graph.successors(source):
+                return None
+            value = self.values.get((context, source))
+            return None if value is None else value + self.graph.successors(source)[node]
+        if why is Why.MATCHED:
+            if (
+                source in self.targets
+                or exit_node in self.targets
+                or entry not in self.graph.entries(source)
+                or node not in self.graph.return_targets(exit_node, source)
+            ):
+                return None
+            outside = self.values.get((context, source))
+            inside = self.values.get((entry, exit_node))
+            return None if outside is None or inside is None else outside + inside + 2
+        if why is Why.PENDING:
+            if source in self.targets or node not in self.graph.entries(source):
+                return None
+            value = self.values.get((ROOT, source))
+            return None if value is None else value + 1
+        if why is Why.SEED:
+            return 0 if node in (self.starts if context == ROOT else self._active) else None
+        return self.values.get((ROOT, source)) if source in self.targets else None
+
+    # Repair
+
+    def _offer(self, fact: Fact, derivation: Derivation) -> None:
+        """Lets the fact know of a derivation whose value is new."""
+        value = self._evaluate(fact, derivation)
+        if value is not None:
+            self.work.candidates += 1
+            candidates = self._candidates.setdefault(fact, _Candidates())
+            heapq.heappush(candidates.heap, (value, self._next_number(), derivation))
+            if len(candidates.heap) > candidates.limit:
+                self._compact(fact, candidates)
+        self._review(fact)
+
+    def _compact(self, fact: Fact, candidates: _Candidates) -> None:
+        """Drops candidates that are outdated or double; amortised over the pushes that doubled the heap."""
+        kept: dict[Derivation, tuple[int, int, Derivation]] = {}
+        for entry in sorted(candidates.heap):
+            self.work.checks += 1
+            if entry[2] not in kept and self._evaluate(fact, entry[2]) == entry[0]:
+                kept[entry[2]] = entry
+        candidates.heap = list(kept.values())
+        candidates.limit = 2 * len(candidates.heap) + 32
+
+    def _minimum(self, fact: Fact) -> int | None:
+        """The right-hand side of the fact's equation; None is ∞. Every change of a premise offers the
+        derivation anew, so an outdated candidate can be dropped."""
+        candidates = self._candidates.get(fact)
+        if candidates is None:
+            return None
+        heap = candidates.heap
+        while heap:
+            self.work.checks += 1
+            value, _, derivation = heap[0]
+            if self._evaluate(fact, derivation) == value:
+                return value
+            heapq.heappop(heap)
+        del self._candidates[fact]
+        return None
+
+    def _review(self, fact: Fact) -> None:
+        """Queues the fact if its value differs from its equation, and unqueues it if not."""
+        minimum = self._minimum(fact)
+        value = self.values.get(fact)
+        if minimum == value:
+            self._queued.pop(fact, None)
+            return
+        if minimum is not None and (value is None or minimum < value):
+            key = (minimum, 0)
+        else:
+            assert value is not None
+            key = (value, 1)
+        if self._queued.get(fact) != key:
+            self._queued[fact] = key
+            heapq.heappush(self._queue, (key, self._next_number(), fact))
+
+    def settle(self) -> None:
+        """Makes every value equal to its equation, with the entries seeded that a reachable node calls."""
+        self._repair()
+        while self._entries_to_check:
+            checked, self._entries_to_check = self._entries_to_check, {}
+            for entry in checked:
+                wanted = any(
+                    (ROOT, call) in self.values and call not in self.targets
+                    for call in self.graph.callers(entry)
+                )
+                if wanted and entry not in self._active:
+                    self._active[entry] = None
+                    self._offer((entry, entry), (Why.SEED, entry, 0, 0))
+                elif not wanted and entry in self._active:
+                    del self._active[entry]
+                    self._review((entry, entry))
+            self._repair()
+
+    def _repair(self) -> None:
+        while self._queue:
+            key, _, fact = heapq.heappop(self._queue)
+            if self._queued.get(fact) != key:
+                continue
+            del self._queued[fact]
+            minimum = self._minimum(fact)
+            value = self.values.get(fact)
+            if minimum is not None and (value is None or minimum < value):
+                self._set(fact, minimum)
+                for head, derivation in tuple(self._consequences(fact)):
+                    self._offer(head, derivation)
+            elif value is not None and minimum != value:
+                affected = tuple(self._consequences(fact))
+                self._withdraw(fact)
+                self._review(fact)
+                for head, _ in affected:
+                    self._review(head)
+
+    def _set(self, fact: Fact, value: int) -> None:
+        self.work.settled += 1
+        if fact not in self.values:
+            context, node = fact
+            self._contexts.setdefault(node, {})[context] = None
+            if context == ROOT:
+                self._check_entries_of(node)
+        self.values[fact] = value
+
+    def _withdraw(self, fact: Fact) -> None:
+        self.work.settled += 1
+        del self.values[fact]
+        context, node = fact
+        del self._contexts[node][context]
+        if not self._contexts[node]:
+            del self._contexts[node]
+        if context == ROOT:
+            self._check_entries_of(node)
+
+    def _next_number(self) -> int:
+        self._number += 1
+        return self._number
