@@ -1,30 +1,31 @@
 """Distances in a changing nested graph: the repair of a system of min-plus equations.
 
-The value of a fact (k, q), as in `nested_paths`, is the length of the shortest nested path from entry k
-to q (from a start vertex, with calls pending, for k = ROOT). Values solve equations over min and +, a
-"grammar problem". Changes of the graph change equations; we repair the solution by the algorithm
-DynamicSWSF-FP of Ramalingam and Reps, "An incremental algorithm for a generalization of the
-shortest-path problem" (J. Algorithms 21, 1996), section 4: a fact whose value differs from its equation
-is put right in order of the smaller of both; a value that became too small is first withdrawn. Work is
-proportional to the facts whose value changes and their edges, not to the graph: added edges propagate
-decreases; removed edges re-evaluate the cone that depended on them, and stop where another path is as
-short.
+The value of a fact (k, q), as in `nested_paths`, is the length of the shortest nested path from entry k to q
+(from a start vertex, with calls pending, for k = ROOT). Values solve equations over min and +, a "grammar
+problem". Changes of the graph change equations; we repair the solution by the algorithm DynamicSWSF-FP of
+Ramalingam and Reps, "An incremental algorithm for a generalization of the shortest-path problem" (J. Algorithms
+21, 1996), section 4: a fact whose value differs from its equation is put right, the smaller of both first; a
+value that became too small is first withdrawn. Added edges propagate decreases; removed edges re-evaluate the
+cone that depended on them, and stop where another path is as short.
 
 Where we differ:
-- each fact keeps the candidates for its minimum in a heap that is cleaned lazily, so that a node with
-  thousands of incoming edges, such as a target surrogate, is re-evaluated in logarithmic amortised
-  time;
-- summaries are computed only for entries that are called from a reachable vertex; an entry that becomes
-  reachable is seeded, one that ceases to be is withdrawn, each after the values have settled;
-- a target is never left: a shortest path ends at the first target, and what precedes it is a
-  nested-word prefix;
-- internal edges may have length 0, but no cycle has. Among equal keys, improvements go first, so that a
-  fact whose support moves to an equally good one is not withdrawn in between.
+- Only what can matter is repaired, as in Koenig and Likhachev's Lifelong Planning A* ("Incremental A*", NIPS
+  2001), which we extend to summaries. A path that uses the fact (k, q) is at least as long as distance of k +
+  value of (k, q) + `guide` of q, a lower bound of the way from q to a target. A fact for which this exceeds the
+  present distance of the target may stay wrong: it is put off until the target moves away or the bound drops.
+  If the target's distance D rested on a wrong fact, or a path shorter than D existed, then some fact on that
+  path would be wrong with a bound of at most D; so what remains does not matter to D and its shortest path.
+- Each fact keeps the candidates for its minimum in a heap that is cleaned lazily, so that a node with thousands
+  of incoming edges, such as a target surrogate, is re-evaluated in logarithmic amortised time.
+- A target is never left: a shortest path ends at the first target, and what precedes it is a nested-word prefix.
+- Internal edges may have length 0, but no cycle has. Among equal bounds, improvements go first, so that a fact
+  whose support moves to an equally good one is not withdrawn in between.
 """
 
 from __future__ import annotations
 
 import heapq
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -36,10 +37,10 @@ GOAL = -2
 """A pseudo node of the ROOT context, derived from each target."""
 
 Fact = tuple[int, int]
-
-
 Key = tuple[int, int]
 """The smaller of value and equation; then 0 if the value is too large, 1 if it is too small."""
+UNKNOWN = sys.maxsize
+"""A bound used for a fact that was put aside because its context or the target is not reached."""
 
 
 class Why(IntEnum):
@@ -81,21 +82,28 @@ class _Candidates:
 
 
 class DynamicDistances:
-    """After any sequence of changes and `settle`, `values` holds exactly the finite distances in `graph`."""
+    """After any sequence of changes and `settle`, the value of (ROOT, GOAL) is the distance from a start to a
+    target, absent if there is no path, and `reason` explains it down to the seeds. Without targets, all values
+    are exact."""
 
-    def __init__(self) -> None:
+    def __init__(self, guide: DynamicDistances | None = None) -> None:
+        """`guide` holds, as values of ROOT, lower bounds of distances to a target; absent means unreachable."""
         self.work = Work()
+        self.changed: Nodes = {}
+        self._guide = guide
         self.graph = NestedGraph()
         self.starts: Nodes = {}
         self.targets: Nodes = {}
         self.values: dict[Fact, int] = {}
-        self._active: Nodes = {}
         self._contexts: dict[int, Nodes] = {}
         self._candidates: dict[Fact, _Candidates] = {}
-        self._queue: list[tuple[Key, int, Fact]] = []
+        # facts that differ from their equations; those that may matter are also in the heap, by lower bound
         self._queued: dict[Fact, Key] = {}
+        self._queued_in: dict[int, Nodes] = {}
+        self._queued_at: dict[int, Nodes] = {}
+        self._queue: list[tuple[int, int, int, int, Fact]] = []
+        self._greatest_offset: dict[int, int] = {}
         self._number = 0
-        self._entries_to_check: Nodes = {}
 
     def add_start(self, start: int) -> None:
         if start not in self.starts:
@@ -113,7 +121,6 @@ class DynamicDistances:
             self.targets[target] = None
             for head, _ in left_by:
                 self._review(head)
-            self._check_entries_of(target)
             self._offer((ROOT, GOAL), (Why.TARGET, target, 0, 0))
 
     def remove_target(self, target: int) -> None:
@@ -122,30 +129,26 @@ class DynamicDistances:
             self._review((ROOT, GOAL))
             for head, derivation in self._consequences_in_all_contexts(target):
                 self._offer(head, derivation)
-            self._check_entries_of(target)
 
     def add(self, edge: GraphEdge) -> None:
         if self.graph.add(edge):
             for head, derivation in tuple(self._consequences_of_edge(edge)):
                 self._offer(head, derivation)
             if isinstance(edge, CallEdge):
-                self._entries_to_check[edge.entry] = None
+                self._offer((edge.entry, edge.entry), (Why.SEED, edge.entry, 0, 0))
 
     def remove(self, edge: GraphEdge) -> None:
         if self.graph.remove(edge):
             for head, _ in tuple(self._consequences_of_edge(edge)):
                 self._review(head)
             if isinstance(edge, CallEdge):
-                self._entries_to_check[edge.entry] = None
+                self._review((edge.entry, edge.entry))
 
     def reason(self, fact: Fact) -> Derivation:
         """A derivation that gives the fact its value; after `settle`."""
         value = self._minimum(fact)
         assert value == self.values[fact]
         return self._candidates[fact].heap[0][2]
-
-    def _check_entries_of(self, call: int) -> None:
-        self._entries_to_check.update(self.graph.entries(call))
 
     # Equations: which facts follow from a fact, and by which derivation
 
@@ -234,7 +237,7 @@ class DynamicDistances:
             value = self.values.get((ROOT, source))
             return None if value is None else value + 1
         if why is Why.SEED:
-            return 0 if node in (self.starts if context == ROOT else self._active) else None
+            return 0 if (node in self.starts if context == ROOT else self.graph.callers(node)) else None
         return self.values.get((ROOT, source)) if source in self.targets else None
 
     # Repair
@@ -281,7 +284,7 @@ class DynamicDistances:
         minimum = self._minimum(fact)
         value = self.values.get(fact)
         if minimum == value:
-            self._queued.pop(fact, None)
+            self._unqueue(fact)
             return
         if minimum is not None and (value is None or minimum < value):
             key = (minimum, 0)
@@ -290,53 +293,84 @@ class DynamicDistances:
             key = (value, 1)
         if self._queued.get(fact) != key:
             self._queued[fact] = key
-            heapq.heappush(self._queue, (key, self._next_number(), fact))
+            self._queued_in.setdefault(fact[0], {})[fact[1]] = None
+            self._queued_at.setdefault(fact[1], {})[fact[0]] = None
+            self._push(fact, key)
+
+    def _unqueue(self, fact: Fact) -> None:
+        if self._queued.pop(fact, None) is not None:
+            del self._queued_in[fact[0]][fact[1]]
+            del self._queued_at[fact[1]][fact[0]]
+
+    def _bound(self, fact: Fact, key: Key) -> int | None:
+        """A lower bound of the length of all paths to a target that use the fact; None if there are none."""
+        context, node = fact
+        offset: int | None = 0
+        if context != ROOT:
+            offset = self.values.get((ROOT, context))
+            used = UNKNOWN if offset is None else offset
+            self._greatest_offset[context] = max(used, self._greatest_offset.get(context, 0))
+        remaining: int | None = 0
+        if self._guide is not None and node != GOAL:
+            remaining = self._guide.values.get((ROOT, node))
+        return None if offset is None or remaining is None else offset + key[0] + remaining
+
+    def _push(self, fact: Fact, key: Key) -> None:
+        bound = self._bound(fact, key)
+        if bound is not None:
+            heapq.heappush(self._queue, (bound, key[1], key[0], self._next_number(), fact))
 
     def settle(self) -> None:
-        """Makes every value equal to its equation, with the entries seeded that a reachable node calls."""
-        self._repair()
-        while self._entries_to_check:
-            checked, self._entries_to_check = self._entries_to_check, {}
-            for entry in checked:
-                wanted = any(
-                    (ROOT, call) in self.values and call not in self.targets
-                    for call in self.graph.callers(entry)
-                )
-                if wanted and entry not in self._active:
-                    self._active[entry] = None
-                    self._offer((entry, entry), (Why.SEED, entry, 0, 0))
-                elif not wanted and entry in self._active:
-                    del self._active[entry]
-                    self._review((entry, entry))
-            self._repair()
-
-    def _repair(self) -> None:
+        """Repairs all values that can matter to the distance of the target."""
+        if self._guide is not None:
+            self._guide.settle()
+            moved, self._guide.changed = self._guide.changed, {}
+            for node in moved:
+                for context in tuple(self._queued_at.get(node, ())):
+                    self._push((context, node), self._queued[context, node])
         while self._queue:
-            key, _, fact = heapq.heappop(self._queue)
-            if self._queued.get(fact) != key:
-                continue
-            del self._queued[fact]
-            minimum = self._minimum(fact)
-            value = self.values.get(fact)
-            if minimum is not None and (value is None or minimum < value):
-                self._set(fact, minimum)
-                for head, derivation in tuple(self._consequences(fact)):
-                    self._offer(head, derivation)
-            elif value is not None and minimum != value:
-                affected = tuple(self._consequences(fact))
-                self._withdraw(fact)
-                self._review(fact)
-                for head, _ in affected:
-                    self._review(head)
+            bound, late, least, _, fact = self._queue[0]
+            distance = self.values.get((ROOT, GOAL))
+            if distance is not None and bound > distance:
+                return
+            heapq.heappop(self._queue)
+            self.work.checks += 1
+            key = (least, late)
+            if self._queued.get(fact) == key:
+                now = self._bound(fact, key)
+                if now is not None and now > bound:
+                    self._push(fact, key)
+                elif now is not None:
+                    self._unqueue(fact)
+                    self._repair(fact)
+
+    def _repair(self, fact: Fact) -> None:
+        minimum = self._minimum(fact)
+        value = self.values.get(fact)
+        if minimum is not None and (value is None or minimum < value):
+            self._set(fact, minimum)
+            for head, derivation in tuple(self._consequences(fact)):
+                self._offer(head, derivation)
+        elif value is not None and minimum != value:
+            affected = tuple(self._consequences(fact))
+            self._withdraw(fact)
+            self._review(fact)
+            for head, _ in affected:
+                self._review(head)
 
     def _set(self, fact: Fact, value: int) -> None:
         self.work.settled += 1
+        context, node = fact
         if fact not in self.values:
-            context, node = fact
             self._contexts.setdefault(node, {})[context] = None
-            if context == ROOT:
-                self._check_entries_of(node)
         self.values[fact] = value
+        if context == ROOT:
+            self.changed[node] = None
+            if value < self._greatest_offset.get(node, 0):
+                # bounds of facts in the context of this node were computed with a greater offset
+                self._greatest_offset[node] = value
+                for inner in tuple(self._queued_in.get(node, ())):
+                    self._push((node, inner), self._queued[node, inner])
 
     def _withdraw(self, fact: Fact) -> None:
         self.work.settled += 1
@@ -346,7 +380,7 @@ class DynamicDistances:
         if not self._contexts[node]:
             del self._contexts[node]
         if context == ROOT:
-            self._check_entries_of(node)
+            self.changed[node] = None
 
     def _next_number(self) -> int:
         self._number += 1

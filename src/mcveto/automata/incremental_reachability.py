@@ -23,7 +23,7 @@ from typing import Generic, TypeVar
 
 from mcveto.automata import nested_paths
 from mcveto.automata.dynamic_distances import GOAL, ROOT, DynamicDistances, Why, Work
-from mcveto.automata.nested_graph import CallEdge, InternalEdge, ReturnEdge
+from mcveto.automata.nested_graph import CallEdge, GraphEdge, InternalEdge, ReturnEdge
 from mcveto.automata.nested_words import ANY, Kind, NWPrefix
 from mcveto.automata.nwa import Run
 
@@ -61,14 +61,18 @@ class IncrementalReachability(Generic[Q]):
     """After any sequence of changes, `distance` and `shortest_path` answer for the graph as it is now."""
 
     def __init__(self) -> None:
-        self._distances = DynamicDistances()
+        # lower bounds: distances to a target, backwards, where a return may go to any caller
+        self._guide = DynamicDistances()
+        self._distances = DynamicDistances(self._guide)
+        self._steps: dict[tuple[int, int], int] = {}
         self._parts: dict[Q, _Part] = {}
         self._names: dict[int, Q] = {}
         self._vertices = 0
 
     @property
     def work(self) -> Work:
-        return self._distances.work
+        one, other = self._distances.work, self._guide.work
+        return Work(one.settled + other.settled, one.candidates + other.candidates, one.checks + other.checks)
 
     # Changes
 
@@ -79,15 +83,15 @@ class IncrementalReachability(Generic[Q]):
         self._distances.remove_start(self._part(node).enter)
 
     def add_target(self, node: Q) -> None:
-        self._distances.add_target(self._part(node).enter)
+        self._add_target(self._part(node).enter)
 
     def remove_target(self, node: Q) -> None:
-        self._distances.remove_target(self._part(node).enter)
+        self._remove_target(self._part(node).enter)
 
     def add_internal(self, source: Q, target: Q) -> None:
         one, other = self._part(source), self._part(target)
         if self._covering_internal(one, other) is None:
-            self._distances.add(InternalEdge(one.leave, other.enter))
+            self._add(InternalEdge(one.leave, other.enter))
 
     def remove_internal(self, source: Q, target: Q) -> None:
         one, other = self._part(source), self._part(target)
@@ -96,15 +100,15 @@ class IncrementalReachability(Generic[Q]):
             return
         above, beyond = covering
         for sibling in one.others_below(above):
-            self._distances.add(InternalEdge(sibling.leave, beyond.enter))
+            self._add(InternalEdge(sibling.leave, beyond.enter))
         for sibling in other.others_below(beyond):
-            self._distances.add(InternalEdge(one.leave, sibling.enter))
-        self._distances.remove(InternalEdge(above.leave, beyond.enter))
+            self._add(InternalEdge(one.leave, sibling.enter))
+        self._remove(InternalEdge(above.leave, beyond.enter))
 
     def add_call(self, call: Q, entry: Q) -> None:
         caller, entered = self._part(call), self._part(entry)
         if self._covering_call(caller, entered) is None:
-            self._distances.add(CallEdge(caller.leave, entered.enter))
+            self._add(CallEdge(caller.leave, entered.enter))
 
     def remove_call(self, call: Q, entry: Q) -> None:
         caller, entered = self._part(call), self._part(entry)
@@ -112,13 +116,13 @@ class IncrementalReachability(Generic[Q]):
         if covering is None:
             return
         for sibling in entered.others_below(covering):
-            self._distances.add(CallEdge(caller.leave, sibling.enter))
-        self._distances.remove(CallEdge(caller.leave, covering.enter))
+            self._add(CallEdge(caller.leave, sibling.enter))
+        self._remove(CallEdge(caller.leave, covering.enter))
 
     def add_return(self, exit_node: Q, call: Q, target: Q) -> None:
         left, caller, arrived = self._part(exit_node), self._part(call), self._part(target)
         if self._covering_return(left, caller, arrived) is None:
-            self._distances.add(ReturnEdge(left.leave, caller.leave, arrived.enter))
+            self._add(ReturnEdge(left.leave, caller.leave, arrived.enter))
 
     def remove_return(self, exit_node: Q, call: Q, target: Q) -> None:
         left, caller, arrived = self._part(exit_node), self._part(call), self._part(target)
@@ -127,10 +131,10 @@ class IncrementalReachability(Generic[Q]):
             return
         above, beyond = covering
         for sibling in left.others_below(above):
-            self._distances.add(ReturnEdge(sibling.leave, caller.leave, beyond.enter))
+            self._add(ReturnEdge(sibling.leave, caller.leave, beyond.enter))
         for sibling in arrived.others_below(beyond):
-            self._distances.add(ReturnEdge(left.leave, caller.leave, sibling.enter))
-        self._distances.remove(ReturnEdge(above.leave, caller.leave, beyond.enter))
+            self._add(ReturnEdge(left.leave, caller.leave, sibling.enter))
+        self._remove(ReturnEdge(above.leave, caller.leave, beyond.enter))
 
     def split(self, node: Q, twin: Q) -> None:
         """Makes the new node `twin` a copy of `node`, with the same edges in all roles; a start or target node
@@ -144,12 +148,12 @@ class IncrementalReachability(Generic[Q]):
         del self._names[whole.enter]
         if whole.enter in distances.targets:
             for part in parts:
-                distances.add_target(part.enter)
-            distances.remove_target(whole.enter)
+                self._add_target(part.enter)
+            self._remove_target(whole.enter)
         for part in parts:
-            distances.add(InternalEdge(whole.enter, part.enter, 0))
-            distances.add(InternalEdge(part.leave, whole.leave, 0))
-        distances.remove(InternalEdge(whole.enter, whole.leave))
+            self._add(InternalEdge(whole.enter, part.enter, 0))
+            self._add(InternalEdge(part.leave, whole.leave, 0))
+        self._remove(InternalEdge(whole.enter, whole.leave))
         if whole.enter in distances.starts:
             for part in parts:
                 distances.add_start(part.enter)
@@ -160,10 +164,10 @@ class IncrementalReachability(Generic[Q]):
         """Removes the node with all its edges; the name may be used for a new node."""
         part = self._part(node)
         self._distances.remove_start(part.enter)
-        self._distances.remove_target(part.enter)
+        self._remove_target(part.enter)
         for vertex in (part.enter, part.leave):
             for edge in self._distances.graph.edges_of(vertex):
-                self._distances.remove(edge)
+                self._remove(edge)
         del self._names[part.enter]
         del self._parts[node]
 
@@ -173,12 +177,6 @@ class IncrementalReachability(Generic[Q]):
         """The length of a shortest nested path from a start node to a target; None if there is no path."""
         self._distances.settle()
         return self._distances.values.get((ROOT, GOAL))
-
-    def distance_to(self, node: Q) -> int | None:
-        """The length of a shortest nested path from a start node to `node` through no target, if any."""
-        self._distances.settle()
-        part = self._parts.get(node)
-        return None if part is None else self._distances.values.get((ROOT, part.enter))
 
     def shortest_path(self, *, limit: int = 10_000_000) -> Run[Q] | None:
         """A shortest nested path from a start node to a target, as a run whose symbols are all ANY; None if
@@ -194,6 +192,34 @@ class IncrementalReachability(Generic[Q]):
         states = tuple(self._names[vertex] for _, _, vertex in moves if vertex in self._names)
         return Run(NWPrefix((ANY,) * len(kinds), kinds), states)
 
+    # The graph of vertices, and the same backwards without the matching of calls and returns
+
+    def _add(self, edge: GraphEdge) -> None:
+        if edge not in self._distances.graph:
+            self._distances.add(edge)
+            backward = _backward(edge)
+            pair = (backward.source, backward.target)
+            self._steps[pair] = self._steps.get(pair, 0) + 1
+            self._guide.add(backward)
+
+    def _remove(self, edge: GraphEdge) -> None:
+        if edge in self._distances.graph:
+            self._distances.remove(edge)
+            backward = _backward(edge)
+            pair = (backward.source, backward.target)
+            self._steps[pair] -= 1
+            if not self._steps[pair]:
+                del self._steps[pair]
+                self._guide.remove(backward)
+
+    def _add_target(self, vertex: int) -> None:
+        self._distances.add_target(vertex)
+        self._guide.add_start(vertex)
+
+    def _remove_target(self, vertex: int) -> None:
+        self._distances.remove_target(vertex)
+        self._guide.remove_start(vertex)
+
     # Parts
 
     def _part(self, node: Q) -> _Part:
@@ -206,7 +232,7 @@ class IncrementalReachability(Generic[Q]):
         self._vertices += 2
         self._parts[name] = part
         self._names[part.enter] = name
-        self._distances.add(InternalEdge(part.enter, part.leave, 0))
+        self._add(InternalEdge(part.enter, part.leave, 0))
         return part
 
     def _share_calls(self, whole: _Part, parts: tuple[_Part, ...]) -> None:
@@ -214,13 +240,13 @@ class IncrementalReachability(Generic[Q]):
         graph = self._distances.graph
         for entry in tuple(graph.entries(whole.leave)):
             for part in parts:
-                self._distances.add(CallEdge(part.leave, entry))
-            self._distances.remove(CallEdge(whole.leave, entry))
+                self._add(CallEdge(part.leave, entry))
+            self._remove(CallEdge(whole.leave, entry))
         for left in tuple(graph.exits(whole.leave)):
             for arrived in tuple(graph.return_targets(left, whole.leave)):
                 for part in parts:
-                    self._distances.add(ReturnEdge(left, part.leave, arrived))
-                self._distances.remove(ReturnEdge(left, whole.leave, arrived))
+                    self._add(ReturnEdge(left, part.leave, arrived))
+                self._remove(ReturnEdge(left, whole.leave, arrived))
 
     # An edge between two parts is covered by at most one edge between parts that contain them.
 
@@ -258,3 +284,11 @@ class IncrementalReachability(Generic[Q]):
             return nested_paths.Step(before, Kind.CALL, ANY)
         silent = self._distances.graph.successors(source)[fact[1]] == 0
         return nested_paths.Step(before, None if silent else Kind.INTERNAL, ANY)
+
+
+def _backward(edge: GraphEdge) -> InternalEdge:
+    if isinstance(edge, InternalEdge):
+        return InternalEdge(edge.target, edge.source, edge.length)
+    if isinstance(edge, CallEdge):
+        return InternalEdge(edge.entry, edge.call)
+    return InternalEdge(edge.target, edge.exit)
