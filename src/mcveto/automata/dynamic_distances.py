@@ -11,15 +11,16 @@ cone that depended on them, and stop where another path is as short.
 Where we differ:
 - Only what can matter is repaired, as in Koenig and Likhachev's Lifelong Planning A* ("Incremental A*", NIPS
   2001), which we extend to summaries. A path that uses the fact (k, q) is at least as long as distance of k +
-  value of (k, q) + `guide` of q, a lower bound of the way from q to a target. A fact for which this exceeds the
-  present distance of the target may stay wrong: it is put off until the target moves away or the bound drops.
-  If the target's distance D rested on a wrong fact, or a path shorter than D existed, then some fact on that
-  path would be wrong with a bound of at most D; so what remains does not matter to D and its shortest path.
+  value of (k, q) + `guide` of q, a lower bound of the way from q to a target (if k ≠ ROOT, by way of a return
+  from k). Where this exceeds the target's
+  present distance D, and for improvements also where it equals D, a fact may stay wrong until D grows or the
+  bound drops. If a path shorter than D existed, the first wrong fact along it would have a bound below D; so D
+  is never too large, and without a D, i.e. for the answer "unreachable", everything was repaired. That D is not
+  too small is checked at the end by going through the facts it rests on; a wrong one is repaired out of turn.
 - Each fact keeps the candidates for its minimum in a heap that is cleaned lazily, so that a node with thousands
   of incoming edges, such as a target surrogate, is re-evaluated in logarithmic amortised time.
 - A target is never left: a shortest path ends at the first target, and what precedes it is a nested-word prefix.
-- Internal edges may have length 0, but no cycle has. Among equal bounds, improvements go first, so that a fact
-  whose support moves to an equally good one is not withdrawn in between.
+- Internal edges may have length 0, but no cycle has.
 """
 
 from __future__ import annotations
@@ -38,9 +39,14 @@ GOAL = -2
 
 Fact = tuple[int, int]
 Key = tuple[int, int]
-"""The smaller of value and equation; then 0 if the value is too large, 1 if it is too small."""
+"""The smaller of value and equation; then 0 if the value is too small, 1 if it is too large."""
 UNKNOWN = sys.maxsize
 """A bound used for a fact that was put aside because its context or the target is not reached."""
+
+
+def inside(node: int) -> int:
+    """The vertex under which a guide keeps its bound for `node` in a call that is still to return; its own inverse."""
+    return GOAL - 1 - node
 
 
 class Why(IntEnum):
@@ -71,6 +77,15 @@ class Work:
         return self.settled + self.candidates + self.checks
 
 
+def _premises(fact: Fact, derivation: Derivation) -> tuple[Fact, ...]:
+    why, source, entry, exit_node = derivation
+    if why is Why.SEED:
+        return ()
+    if why is Why.MATCHED:
+        return (fact[0], source), (entry, exit_node)
+    return ((fact[0], source),)
+
+
 class _Candidates:
     """A heap of (value, number, derivation), some of them out of date."""
 
@@ -87,7 +102,8 @@ class DynamicDistances:
     are exact."""
 
     def __init__(self, guide: DynamicDistances | None = None) -> None:
-        """`guide` holds, as values of ROOT, lower bounds of distances to a target; absent means unreachable."""
+        """`guide` holds, as values of ROOT, lower bounds of the way to a target: at q, and at inside(q) if the
+        way must first return from the present call; absent means that there is none."""
         self.work = Work()
         self.changed: Nodes = {}
         self._guide = guide
@@ -101,7 +117,7 @@ class DynamicDistances:
         self._queued: dict[Fact, Key] = {}
         self._queued_in: dict[int, Nodes] = {}
         self._queued_at: dict[int, Nodes] = {}
-        self._queue: list[tuple[int, int, int, int, Fact]] = []
+        self._queue: list[tuple[int, int, int, int, int, Fact]] = []
         self._greatest_offset: dict[int, int] = {}
         self._number = 0
 
@@ -287,10 +303,10 @@ class DynamicDistances:
             self._unqueue(fact)
             return
         if minimum is not None and (value is None or minimum < value):
-            key = (minimum, 0)
+            key = (minimum, 1)
         else:
             assert value is not None
-            key = (value, 1)
+            key = (value, 0)
         if self._queued.get(fact) != key:
             self._queued[fact] = key
             self._queued_in.setdefault(fact[0], {})[fact[1]] = None
@@ -310,32 +326,57 @@ class DynamicDistances:
             offset = self.values.get((ROOT, context))
             used = UNKNOWN if offset is None else offset
             self._greatest_offset[context] = max(used, self._greatest_offset.get(context, 0))
-        remaining: int | None = 0
-        if self._guide is not None and node != GOAL:
-            remaining = self._guide.values.get((ROOT, node))
+        remaining = self._remaining(fact)
         return None if offset is None or remaining is None else offset + key[0] + remaining
 
+    def _remaining(self, fact: Fact) -> int | None:
+        context, node = fact
+        if self._guide is None or node == GOAL:
+            return 0
+        return self._guide.values.get((ROOT, node if context == ROOT else inside(node)))
+
     def _push(self, fact: Fact, key: Key) -> None:
+        """Among equal bounds, what is too small goes first, then what is nearest to a target."""
         bound = self._bound(fact, key)
         if bound is not None:
-            heapq.heappush(self._queue, (bound, key[1], key[0], self._next_number(), fact))
+            remaining = self._remaining(fact) or 0
+            entry = (bound, key[1], remaining, self._next_number(), key[0], fact)
+            heapq.heappush(self._queue, entry)
 
     def settle(self) -> None:
         """Repairs all values that can matter to the distance of the target."""
         if self._guide is not None:
             self._guide.settle()
             moved, self._guide.changed = self._guide.changed, {}
-            for node in moved:
+            for vertex in moved:
+                node = inside(vertex) if vertex < ROOT else vertex
                 for context in tuple(self._queued_at.get(node, ())):
                     self._push((context, node), self._queued[context, node])
+        self._process_queue()
+        while (doubtful := self._doubtful_support()) is not None:
+            self._unqueue(doubtful)
+            self._repair(doubtful)
+            self._process_queue()
+
+    def settle_at(self, node: int) -> None:
+        """Repairs the facts at the node out of turn, in contexts where they may matter."""
+        distance = self.values.get((ROOT, GOAL))
+        for context in tuple(self._queued_at.get(node, ())):
+            fact = (context, node)
+            bound = self._bound(fact, self._queued[fact])
+            if bound is not None and (distance is None or bound <= distance):
+                self._unqueue(fact)
+                self._repair(fact)
+
+    def _process_queue(self) -> None:
         while self._queue:
-            bound, late, least, _, fact = self._queue[0]
+            bound, improves, _, _, least, fact = self._queue[0]
             distance = self.values.get((ROOT, GOAL))
-            if distance is not None and bound > distance:
+            if distance is not None and (bound > distance or (bound == distance and improves)):
                 return
             heapq.heappop(self._queue)
             self.work.checks += 1
-            key = (least, late)
+            key = (least, improves)
             if self._queued.get(fact) == key:
                 now = self._bound(fact, key)
                 if now is not None and now > bound:
@@ -343,6 +384,22 @@ class DynamicDistances:
                 elif now is not None:
                     self._unqueue(fact)
                     self._repair(fact)
+
+    def _doubtful_support(self) -> Fact | None:
+        """A wrong fact among those that the distance of the target rests on; None if all are right."""
+        if (ROOT, GOAL) not in self.values:
+            return None
+        seen: set[Fact] = {(ROOT, GOAL)}
+        pending: list[Fact] = [(ROOT, GOAL)]
+        while pending:
+            fact = pending.pop()
+            if fact in self._queued:
+                return fact
+            for premise in _premises(fact, self.reason(fact)):
+                if premise not in seen:
+                    seen.add(premise)
+                    pending.append(premise)
+        return None
 
     def _repair(self, fact: Fact) -> None:
         minimum = self._minimum(fact)

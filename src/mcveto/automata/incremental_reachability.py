@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from mcveto.automata import nested_paths
-from mcveto.automata.dynamic_distances import GOAL, ROOT, DynamicDistances, Why, Work
+from mcveto.automata.dynamic_distances import GOAL, ROOT, DynamicDistances, Why, Work, inside
 from mcveto.automata.nested_graph import CallEdge, GraphEdge, InternalEdge, ReturnEdge
 from mcveto.automata.nested_words import ANY, Kind, NWPrefix
 from mcveto.automata.nwa import Run
@@ -61,10 +61,10 @@ class IncrementalReachability(Generic[Q]):
     """After any sequence of changes, `distance` and `shortest_path` answer for the graph as it is now."""
 
     def __init__(self) -> None:
-        # lower bounds: distances to a target, backwards, where a return may go to any caller
+        # distances to a target, backwards, in a graph where a return may go to any caller
         self._guide = DynamicDistances()
         self._distances = DynamicDistances(self._guide)
-        self._steps: dict[tuple[int, int], int] = {}
+        self._uses: dict[InternalEdge, int] = {}
         self._parts: dict[Q, _Part] = {}
         self._names: dict[int, Q] = {}
         self._vertices = 0
@@ -153,6 +153,13 @@ class IncrementalReachability(Generic[Q]):
         for part in parts:
             self._add(InternalEdge(whole.enter, part.enter, 0))
             self._add(InternalEdge(part.leave, whole.leave, 0))
+        # with the values of the parts in place, what rests on the whole is not disturbed
+        for part in parts:
+            for vertex in (part.leave, part.enter):
+                self._guide.settle_at(vertex)
+                self._guide.settle_at(inside(vertex))
+            distances.settle_at(part.enter)
+            distances.settle_at(part.leave)
         self._remove(InternalEdge(whole.enter, whole.leave))
         if whole.enter in distances.starts:
             for part in parts:
@@ -197,20 +204,18 @@ class IncrementalReachability(Generic[Q]):
     def _add(self, edge: GraphEdge) -> None:
         if edge not in self._distances.graph:
             self._distances.add(edge)
-            backward = _backward(edge)
-            pair = (backward.source, backward.target)
-            self._steps[pair] = self._steps.get(pair, 0) + 1
-            self._guide.add(backward)
+            for backward in _backward(edge):
+                self._uses[backward] = self._uses.get(backward, 0) + 1
+                self._guide.add(backward)
 
     def _remove(self, edge: GraphEdge) -> None:
         if edge in self._distances.graph:
             self._distances.remove(edge)
-            backward = _backward(edge)
-            pair = (backward.source, backward.target)
-            self._steps[pair] -= 1
-            if not self._steps[pair]:
-                del self._steps[pair]
-                self._guide.remove(backward)
+            for backward in _backward(edge):
+                self._uses[backward] -= 1
+                if not self._uses[backward]:
+                    del self._uses[backward]
+                    self._guide.remove(backward)
 
     def _add_target(self, vertex: int) -> None:
         self._distances.add_target(vertex)
@@ -286,9 +291,15 @@ class IncrementalReachability(Generic[Q]):
         return nested_paths.Step(before, None if silent else Kind.INTERNAL, ANY)
 
 
-def _backward(edge: GraphEdge) -> InternalEdge:
+def _backward(edge: GraphEdge) -> tuple[InternalEdge, ...]:
+    """The edge as a step of the guide: outside of calls that are to return, inside, and from inside to outside."""
     if isinstance(edge, InternalEdge):
-        return InternalEdge(edge.target, edge.source, edge.length)
-    if isinstance(edge, CallEdge):
-        return InternalEdge(edge.entry, edge.call)
-    return InternalEdge(edge.target, edge.exit)
+        source, target, length = edge.source, edge.target, edge.length
+    elif isinstance(edge, CallEdge):
+        source, target, length = edge.call, edge.entry, 1
+    else:
+        source, target, length = edge.exit, edge.target, 1
+    steps = (InternalEdge(target, source, length), InternalEdge(inside(target), inside(source), length))
+    if isinstance(edge, ReturnEdge):
+        return (*steps, InternalEdge(target, inside(source)))
+    return steps
