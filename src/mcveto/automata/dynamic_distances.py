@@ -3,23 +3,24 @@
 The value of a fact (k, q), as in `nested_paths`, is the length of the shortest nested path from entry k to q
 (from a start vertex, with calls pending, for k = ROOT). Values solve equations over min and +, a "grammar
 problem". Changes of the graph change equations; we repair the solution by the algorithm DynamicSWSF-FP of
-Ramalingam and Reps, "An incremental algorithm for a generalization of the shortest-path problem" (J. Algorithms
-21, 1996), section 4: a fact whose value differs from its equation is put right, the smaller of both first; a
-value that became too small is first withdrawn. Added edges propagate decreases; removed edges re-evaluate the
-cone that depended on them, and stop where another path is as short.
+Ramalingam and Reps, "An incremental algorithm for a generalization of the shortest-path problem" (Journal of
+Algorithms 21, 1996), section 4: a fact whose value differs from its equation is put right, the smaller of
+both first; a value that became too small is first withdrawn. Added edges propagate decreases; removed edges
+re-evaluate the cone that depended on them, and stop where another path is as short.
 
 Where we differ:
 - Only what can matter is repaired, as in Koenig and Likhachev's Lifelong Planning A* ("Incremental A*", NIPS
   2001), which we extend to summaries. A path that uses the fact (k, q) is at least as long as distance of k +
-  value of (k, q) + `guide` of q, a lower bound of the way from q to a target (if k ≠ ROOT, by way of a return
-  from k). Where this exceeds the target's
-  present distance D, and for improvements also where it equals D, a fact may stay wrong until D grows or the
-  bound drops. If a path shorter than D existed, the first wrong fact along it would have a bound below D; so D
-  is never too large, and without a D, i.e. for the answer "unreachable", everything was repaired. That D is not
-  too small is checked at the end by going through the facts it rests on; a wrong one is repaired out of turn.
-- Each fact keeps the candidates for its minimum in a heap that is cleaned lazily, so that a node with thousands
-  of incoming edges, such as a target surrogate, is re-evaluated in logarithmic amortised time.
-- A target is never left: a shortest path ends at the first target, and what precedes it is a nested-word prefix.
+  value of (k, q) + `guide` of q, a lower bound of the way from q to a target (if k ≠ ROOT, by way of a
+  return from k). Where this exceeds the target's present distance D, and for improvements also where it
+  equals D, a fact may stay wrong until D grows or the bound drops. If a path shorter than D existed, the
+  first wrong fact along it would have a bound below D; so D is never too large, and without a D, i.e. for the answer
+  "unreachable", all that can lead to a target was repaired. That D is not too small is checked at the end by
+  going through the facts it rests on; a wrong one is repaired out of turn.
+- Each fact keeps the candidates for its minimum in a heap that is cleaned lazily, so that a node with
+  thousands of incoming edges, such as a target surrogate, is re-evaluated in logarithmic amortised time.
+- A target is never left: a shortest path ends at the first target, and what precedes it is a nested-word
+  prefix.
 - Internal edges may have length 0, but no cycle has.
 """
 
@@ -45,7 +46,7 @@ UNKNOWN = sys.maxsize
 
 
 def inside(node: int) -> int:
-    """The vertex under which a guide keeps its bound for `node` in a call that is still to return; its own inverse."""
+    """The vertex at which a guide keeps its bound for `node` in a call that must return; its own inverse."""
     return GOAL - 1 - node
 
 
@@ -73,8 +74,22 @@ class Work:
     """candidates looked at again"""
 
     @property
+    def repairs(self) -> int:
+        return self.settled + self.candidates
+
+    @property
     def total(self) -> int:
-        return self.settled + self.candidates + self.checks
+        return self.repairs + self.checks
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.settled + other.settled, self.candidates + other.candidates, self.checks + other.checks
+        )
+
+    def __sub__(self, other: Work) -> Work:
+        return Work(
+            self.settled - other.settled, self.candidates - other.candidates, self.checks - other.checks
+        )
 
 
 def _premises(fact: Fact, derivation: Derivation) -> tuple[Fact, ...]:
@@ -98,12 +113,12 @@ class _Candidates:
 
 class DynamicDistances:
     """After any sequence of changes and `settle`, the value of (ROOT, GOAL) is the distance from a start to a
-    target, absent if there is no path, and `reason` explains it down to the seeds. Without targets, all values
-    are exact."""
+    target, absent if there is no path, and `reason` explains it down to the seeds. Without targets and guide,
+    all values are exact."""
 
     def __init__(self, guide: DynamicDistances | None = None) -> None:
-        """`guide` holds, as values of ROOT, lower bounds of the way to a target: at q, and at inside(q) if the
-        way must first return from the present call; absent means that there is none."""
+        """`guide` holds, as values of ROOT, lower bounds of the way to a target: at q, and at inside(q) if
+        the way must first return from the present call; absent means that there is none."""
         self.work = Work()
         self.changed: Nodes = {}
         self._guide = guide
@@ -320,7 +335,7 @@ class DynamicDistances:
 
     def _bound(self, fact: Fact, key: Key) -> int | None:
         """A lower bound of the length of all paths to a target that use the fact; None if there are none."""
-        context, node = fact
+        context = fact[0]
         offset: int | None = 0
         if context != ROOT:
             offset = self.values.get((ROOT, context))

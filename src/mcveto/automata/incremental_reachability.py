@@ -6,7 +6,7 @@ keeps the graph small. Splitting by the book copies every edge of the node, and 
 parts of two neighbouring nodes are joined by an edge for nearly every pair. We do not copy. The parts
 of a node form a tree, and each tree node has an "in" and an "out" vertex:
 
-in(parent) → in(part), in(part) → out(part) where the part is not split further, out(part) → out(parent)
+    in(parent) → in(part), in(part) → out(part) if the part is not split further, out(part) → out(parent)
 
 all of length 0. An edge from out(a) to in(b), of length 1, stands for the edges from all parts of a to
 all parts of b. So a split costs a constant number of edges, and existing ones are untouched. Removing
@@ -71,8 +71,7 @@ class IncrementalReachability(Generic[Q]):
 
     @property
     def work(self) -> Work:
-        one, other = self._distances.work, self._guide.work
-        return Work(one.settled + other.settled, one.candidates + other.candidates, one.checks + other.checks)
+        return self._distances.work + self._guide.work
 
     # Changes
 
@@ -137,8 +136,8 @@ class IncrementalReachability(Generic[Q]):
         self._remove(ReturnEdge(above.leave, caller.leave, beyond.enter))
 
     def split(self, node: Q, twin: Q) -> None:
-        """Makes the new node `twin` a copy of `node`, with the same edges in all roles; a start or target node
-        has a start or target twin. Paths are exactly the old ones, with either of both at each visit."""
+        """Makes the new node `twin` a copy of `node`, with the same edges in all roles; a start or
+        target node has a start or target twin. Paths are exactly the old ones, with either at each visit."""
         if node not in self._parts or twin in self._parts:
             raise ValueError(f"cannot split {node!r}: it must be a node, and {twin!r} must not be one")
         distances = self._distances
@@ -292,7 +291,7 @@ class IncrementalReachability(Generic[Q]):
 
 
 def _backward(edge: GraphEdge) -> tuple[InternalEdge, ...]:
-    """The edge as a step of the guide: outside of calls that are to return, inside, and from inside to outside."""
+    """The edge as steps of the guide: outside of calls that must return, inside, and from in to out."""
     if isinstance(edge, InternalEdge):
         source, target, length = edge.source, edge.target, edge.length
     elif isinstance(edge, CallEdge):

@@ -36,8 +36,8 @@ class Seed:
 
 @dataclass(frozen=True)
 class Step(Generic[Q]):
-    """An internal step, or a call that stays pending, from the state of `source`; of kind None, a move that reads
-    no symbol."""
+    """An internal step, or a call that stays pending, from the state of `source`; of kind None, a move that
+    reads no symbol."""
 
     source: Fact[Q]
     kind: Kind | None
@@ -62,7 +62,7 @@ class PathTooLong(Exception):
 
 
 Move = tuple[Kind | None, Hashable, Q]
-"""How a state is arrived at: the kind of position and its symbol; kind None for the first state and silent moves."""
+"""Kind and symbol of the position by which a state is reached; kind None for the first and silently."""
 
 
 def moves_to(goal: Q, derivation: Callable[[Fact[Q]], Derivation[Q]]) -> list[Move[Q]]:
