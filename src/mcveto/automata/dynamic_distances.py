@@ -14,9 +14,9 @@ Where we differ:
   value of (k, q) + `guide` of q, a lower bound of the way from q to a target (if k ≠ ROOT, by way of a
   return from k). Where this exceeds the target's present distance D, and for improvements also where it
   equals D, a fact may stay wrong until D grows or the bound drops. If a path shorter than D existed, the
-  first wrong fact along it would have a bound below D; so D is never too large, and without a D, i.e. for the answer
-  "unreachable", all that can lead to a target was repaired. That D is not too small is checked at the end by
-  going through the facts it rests on; a wrong one is repaired out of turn.
+  first wrong fact along it would have a bound below D; so D is never too large, and without a D, i.e. for
+  the answer "unreachable", all that can lead to a target was repaired. That D is not too small is checked at
+  the end by going through the facts it rests on; a wrong one is repaired out of turn.
 - Each fact keeps the candidates for its minimum in a heap that is cleaned lazily, so that a node with
   thousands of incoming edges, such as a target surrogate, is re-evaluated in logarithmic amortised time.
 - A target is never left: a shortest path ends at the first target, and what precedes it is a nested-word
