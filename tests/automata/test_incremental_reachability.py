@@ -178,3 +178,17 @@ def test_an_edge_into_a_crowded_target_is_removed_in_logarithmic_work() -> None:
         graph.remove_internal(node, "TS")
         assert graph.distance() == 2
     assert graph.work.total - before < 100 * 40
+
+
+def test_both_parts_of_a_split_call_node_return() -> None:
+    model, graph = Model(), IncrementalReachability[int]()
+    for kind, ends in (("start", (0,)), ("target", (3,)), ("call", (0, 1)), ("return", (1, 0, 2))):
+        change(model, graph, True, kind, ends)
+    change(model, graph, True, "internal", (2, 3))
+    change(model, graph, True, "split", (0,))
+    for removed in ((1, 0, 2), (1, 4, 2)):
+        check(model, graph, naive=True)
+        assert graph.distance() == 3
+        change(model, graph, False, "return", removed)
+    assert graph.distance() is None
+    check(model, graph, naive=True)
