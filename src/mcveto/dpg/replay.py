@@ -40,15 +40,19 @@ def confirm(program: Program, run: Run) -> tuple[str, ...]:
         targets=program.targets,
         fresh=fresh,
     )
+    outcome = machine.run(run.steps)
+    mismatch = _first_mismatch(program, machine)
+    if run.ending is Ending.TARGET:
+        return ("emulator",) if outcome.kind == "target" and mismatch is None else ()
+    return ("emulator",) if mismatch == run.steps - 1 else ()
+
+
+def _first_mismatch(program: Program, machine: Machine) -> int | None:
+    """The first step of the trace that returns elsewhere than its call expects, by an auxiliary stack of our own."""
     frames = [program.return_sentinel]
-    for _ in range(run.steps + 1):
-        outcome = machine.step()
-        if outcome is not None:
-            reached = outcome.kind == "target" and run.ending is Ending.TARGET
-            return ("emulator",) if reached else ()
-        step = machine.trace[len(machine.trace) - 1]
+    for number, step in enumerate(machine.trace):
         if step.transfer is Transfer.CALL:
             frames.append((step.pc + len(step.bytes)) & program.space.mask)
         elif step.transfer is Transfer.RETURN and (not frames or frames.pop() != step.next_pc):
-            return ("emulator",) if run.ending is Ending.VIOLATION else ()
-    return ()
+            return number
+    return None

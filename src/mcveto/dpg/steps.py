@@ -95,13 +95,19 @@ class Steps:
 
     def _elsewhere(self, source: Location, outcome: Outcome, known: Iterable[Location]) -> list[Term]:
         # A jump to where nothing can be executed is a fault: the run ends there.
-        elsewhere = [self._program.space.allowed(outcome.target, 1, EXECUTE)]
+        elsewhere = [self.executable(outcome)]
         for target in sorted(known):
             arrival = self.arrival(source, outcome, target)
             if arrival is not None:
                 elsewhere.append(t.bnot(t.conj(arrival)))
         elsewhere.extend(t.bnot(self.ends_at(outcome, end)) for end in self.ends)
         return elsewhere
+
+    def executable(self, outcome: Outcome) -> Term:
+        """When `outcome` goes where instructions can be fetched."""
+        width = self._row.address_bits
+        plain = t.band(outcome.target, t.const(~self._row.mode_mask, width))
+        return self._program.space.allowed(plain, 1, EXECUTE)
 
     def ends_at(self, outcome: Outcome, end: int) -> Term:
         """When `outcome` goes to a halt."""
