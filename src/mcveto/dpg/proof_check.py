@@ -1,11 +1,12 @@
 """Before PROVED is printed, the final graph is proved again as what it is: an inductive invariant.
 
-The reachable nodes claim: every state at a location satisfies the predicate of one of its reachable nodes. Checked
-with z3 (the proof was found with bitwuzla, which is asked again only where z3 cannot decide), one obligation per outcome of each reachable node:
+The reachable nodes claim: every state at a location satisfies the predicate of one of its reachable nodes. Checked with
+z3 (the proof was found with bitwuzla, which is asked again only where z3 cannot decide), one obligation per outcome of
+each reachable node:
 
 - initiation: the entry state is at the start location and satisfies a reachable node's predicate there;
-- consecution and completeness: from a state of a reachable node, every outcome ends at a halt, faults, or ends at a known location
-  in a state that satisfies the predicate of a reachable node there, with its return matching its call;
+- consecution and completeness: from a state of a reachable node, every outcome ends at a halt, faults, or ends at a
+  known location in a state that satisfies the predicate of a reachable node there, with its return matching its call;
 - safety: no location is a target, and no outcome is unsupported.
 
 Nothing of the edges, splits or distances found during the search is used.
