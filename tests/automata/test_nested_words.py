@@ -3,7 +3,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcveto.automata.nested_words import Edge, Kind, NestedWord, NWPrefix
@@ -23,6 +23,7 @@ def is_nesting_relation(edges: set[Edge], length: int) -> bool:
 
 
 @given(kinds)
+@settings(deadline=None)
 def test_the_kinds_of_positions_determine_a_nesting_relation(ks: tuple[Kind, ...]) -> None:
     word = NestedWord(tuple(range(len(ks))), ks)
     edges = set(word.nesting())
@@ -41,6 +42,7 @@ ends = st.one_of(st.none(), st.integers(0, 3))
 
 
 @given(st.sets(st.tuples(ends, ends), max_size=3))
+@settings(deadline=None)
 def test_from_nesting_accepts_exactly_the_nesting_relations(edges: set[Edge]) -> None:
     if is_nesting_relation(edges, 4):
         assert set(NestedWord.from_nesting("abcd", edges).nesting()) == edges
@@ -64,6 +66,7 @@ def test_a_prefix_has_no_pending_return() -> None:
 
 
 @given(kinds, st.integers(0, 7))
+@settings(deadline=None)
 def test_prefixes_of_prefixes(ks: tuple[Kind, ...], length: int) -> None:
     word = NestedWord(tuple(range(len(ks))), ks)
     if word.is_prefix:

@@ -153,3 +153,20 @@ def test_a_deep_stack_is_built_and_taken_down() -> None:
     rules = path_to_targets(result, MIN_PLUS, start)
     assert rules is not None and len(rules) == 2 + 1 + 3 + 1
     assert replay(start, rules, pds) == ("r", ("b",))
+
+
+def test_the_lower_symbol_of_a_push_may_be_read_later_than_the_upper() -> None:
+    """⟨r,c⟩ is found to reach the target only after the transition that pops b was settled."""
+    pds = PDS(
+        [
+            Rule("p", "a", "q", ("b", "c")),
+            Rule("q", "b", "r", ()),
+            Rule("r", "c", "s", ("d",)),
+            Rule("s", "d", "t", ("e",)),
+        ]
+    )
+    targets = configuration_set([("t", ("e",))])
+    assert ("p", ("a",)) in pre_star(pds, targets)
+    result = weighted_pre_star(pds, targets, MIN_PLUS, one)
+    rules = path_to_targets(result, MIN_PLUS, ("p", ("a",)))
+    assert rules is not None and replay(("p", ("a",)), rules, pds) == ("t", ("e",)) and len(rules) == 4

@@ -70,7 +70,12 @@ def test_agrees_with_bytes(
                 word = t.var(name, 8 * size)
             else:
                 word = t.const(value, 8 * size)
+            snapshot = memory.copy()
             memory.store(where, word)
+            if as_variable:
+                # Going on with the copy must be the same as going on with the original.
+                snapshot.store(where, word)
+                memory = snapshot
             for i, byte in enumerate(value.to_bytes(size, order)):  # type: ignore[arg-type]
                 plain[address + i] = byte
         else:

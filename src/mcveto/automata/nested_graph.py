@@ -1,23 +1,21 @@
-"""A graph with internal, call and return edges that changes: edges come and go, nodes split.
+"""A graph with internal, call and return edges that changes.
 
-The unlabelled form of a nested word automaton (TR1669 section 3), indexed by every role a node can
-play, so that each change costs time in the degree of the node it concerns. Nodes are small integers
-here. Splitting (TR1669 Figure 1) gives the new node a copy of every edge of the old one, in all roles:
-every path through the old node remains a path with any choice among the two. The caller then removes
-the edges that it refuted.
+The unlabelled form of a nested word automaton (TR1669 section 3), indexed by every role a vertex can
+play, so that adding and removing an edge takes constant time. Vertices are small integers; internal
+edges have lengths.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
-from itertools import product
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class InternalEdge:
     source: int
     target: int
+    length: int = field(default=1, compare=False)
 
 
 @dataclass(frozen=True)
@@ -38,11 +36,12 @@ Nodes = dict[int, None]
 """An insertion-ordered set of nodes."""
 
 _NONE: Nodes = {}
+_NO_LENGTHS: dict[int, int] = {}
 
 
 class NestedGraph:
     def __init__(self) -> None:
-        self._internal_out: dict[int, Nodes] = {}
+        self._internal_out: dict[int, dict[int, int]] = {}
         self._internal_in: dict[int, Nodes] = {}
         self._entries: dict[int, Nodes] = {}
         self._callers: dict[int, Nodes] = {}
@@ -50,8 +49,9 @@ class NestedGraph:
         self._returns_by_exit: dict[int, dict[int, Nodes]] = {}
         self._returns_into: dict[int, dict[tuple[int, int], None]] = {}
 
-    def successors(self, node: int) -> Nodes:
-        return self._internal_out.get(node, _NONE)
+    def successors(self, node: int) -> dict[int, int]:
+        """The targets of internal edges from `node`, with the lengths of these edges."""
+        return self._internal_out.get(node, _NO_LENGTHS)
 
     def entries(self, call: int) -> Nodes:
         """The nodes that a call in `call` enters."""
@@ -84,7 +84,7 @@ class NestedGraph:
         if edge in self:
             return False
         if isinstance(edge, InternalEdge):
-            self._internal_out.setdefault(edge.source, {})[edge.target] = None
+            self._internal_out.setdefault(edge.source, {})[edge.target] = edge.length
             self._internal_in.setdefault(edge.target, {})[edge.source] = None
         elif isinstance(edge, CallEdge):
             self._entries.setdefault(edge.call, {})[edge.entry] = None
@@ -138,12 +138,3 @@ class NestedGraph:
         for exit_node, call in self._returns_into.get(node, {}):
             found[ReturnEdge(exit_node, call, node)] = None
         return tuple(found)
-
-    def edges_of_split(self, node: int, twin: int) -> Iterator[GraphEdge]:
-        """The edges that make `twin` interchangeable with `node`: each edge of `node`, in each combination of
-        its roles taken over by `twin`. (Plain self loops become all four edges among the two.)"""
-        for edge in self.edges_of(node):
-            choices = [(end, twin) if end == node else (end,) for end in astuple(edge)]
-            for ends in product(*choices):
-                if twin in ends:
-                    yield type(edge)(*ends)

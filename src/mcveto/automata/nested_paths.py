@@ -36,10 +36,11 @@ class Seed:
 
 @dataclass(frozen=True)
 class Step(Generic[Q]):
-    """An internal step, or a call that stays pending, from the state of `source`."""
+    """An internal step, or a call that stays pending, from the state of `source`; of kind None, a move that
+    reads no symbol."""
 
     source: Fact[Q]
-    kind: Kind
+    kind: Kind | None
     symbol: Hashable
 
 
@@ -60,26 +61,24 @@ class PathTooLong(Exception):
     """The shortest path exists but has more positions than the caller is prepared to look at."""
 
 
-def unfold(goal: Q, derivation: Callable[[Fact[Q]], Derivation[Q]], length: int, limit: int) -> Run[Q]:
-    """The run from an initial state to `goal` that the derivations describe; it has `length` positions."""
-    if length > limit:
-        raise PathTooLong(f"the shortest path has {length} positions, more than the limit of {limit}")
-    states: list[Q] = []
-    kinds: list[Kind] = []
-    symbols: list[Hashable] = []
-    pending: list[Fact[Q] | tuple[Kind, Hashable, Q]] = [(ROOT, goal)]
+Move = tuple[Kind | None, Hashable, Q]
+"""Kind and symbol of the position by which a state is reached; kind None for the first and silently."""
+
+
+def moves_to(goal: Q, derivation: Callable[[Fact[Q]], Derivation[Q]]) -> list[Move[Q]]:
+    """The path from an initial state to `goal` that the derivations describe."""
+    moves: list[Move[Q]] = []
+    pending: list[Fact[Q] | Move[Q]] = [(ROOT, goal)]
     while pending:
         item = pending.pop()
         if len(item) == 3:
-            kinds.append(item[0])
-            symbols.append(item[1])
-            states.append(item[2])
+            moves.append(item)
             continue
         context, state = item
         rule = derivation((context, state))
         if isinstance(rule, Seed):
             if context is ROOT:
-                states.append(state)
+                moves.append((None, None, state))
         elif isinstance(rule, Step):
             pending += ((rule.kind, rule.symbol, state), rule.source)
         else:
@@ -90,4 +89,18 @@ def unfold(goal: Q, derivation: Callable[[Fact[Q]], Derivation[Q]], length: int,
                 (Kind.CALL, rule.call_symbol, entry),
                 rule.call,
             )
-    return Run(NWPrefix(tuple(symbols), tuple(kinds)), tuple(states))
+    return moves
+
+
+def check_length(length: int, limit: int) -> None:
+    if length > limit:
+        raise PathTooLong(f"the shortest path has {length} positions, more than the limit of {limit}")
+
+
+def unfold(goal: Q, derivation: Callable[[Fact[Q]], Derivation[Q]], length: int, limit: int) -> Run[Q]:
+    """The run to `goal` that the derivations, none of them silent, describe; it has `length` positions."""
+    check_length(length, limit)
+    moves = moves_to(goal, derivation)
+    kinds = tuple(kind for kind, _, _ in moves if kind is not None)
+    symbols = tuple(symbol for kind, symbol, _ in moves if kind is not None)
+    return Run(NWPrefix(symbols, kinds), tuple(state for _, _, state in moves))

@@ -137,7 +137,10 @@ class Driver:
                 self._give_up(source, target, answer.why)
                 return None
             refuted.append(Refuted(outcome, answer.core))
-        return self._refine(source, target, witness, refuted)
+        # What the node's predicate already rules out needs no split, only the edge's removal.
+        budget = max(0.1, min(self._limits.query_seconds, self._remaining()))
+        open_ways = [item for item in refuted if not self._feasibility.excluded(node.literals, item.core, budget)]
+        return self._refine(source, target, witness, open_ways)
 
     def _try(self, choices: Choices, source: int, target: int) -> Verdict | None:
         before = self._explored(target)

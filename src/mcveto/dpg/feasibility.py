@@ -96,6 +96,15 @@ class Feasibility:
                 self._learn(address)
         return Undecided("too many bytes of the image had to be looked up")
 
+    def excluded(self, predicate: Sequence[Term], literals: Sequence[Term], timeout: float) -> bool:
+        """Whether no state at all satisfies a node's predicate and the literals of a step."""
+        self.queries += 1
+        self._solver.push()
+        try:
+            return self._solver.check((*predicate, *literals), timeout) == "unsat"
+        finally:
+            self._solver.pop()
+
     def _compare_with_image(
         self, formula: Sequence[Term], values: dict[Term, int], model: MemoryModel
     ) -> tuple[list[int], dict[int, int]]:

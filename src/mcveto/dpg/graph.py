@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mcveto.automata.incremental_reachability import IncrementalReachability
+from mcveto.automata.dynamic_shortest_path import DynamicShortestPath
 from mcveto.dpg.location import Location
 from mcveto.dpg.runs import Run, Visit
 from mcveto.logic import terms as t
@@ -49,8 +49,7 @@ class Graph:
         self.by_location: dict[Location, list[int]] = {}
         self.successors: dict[Location, set[Location]] = {}
         self.predecessors: dict[int, set[int]] = {TS: set()}
-        self.reachability: IncrementalReachability[int] = IncrementalReachability()
-        self.reachability.add_target(TS)
+        self.reachability = DynamicShortestPath()
         self._next = 1
 
     def add_location(self, location: Location, is_start: bool = False) -> None:
@@ -95,12 +94,12 @@ class Graph:
     def add_edge(self, source: int, target: int) -> None:
         self.nodes[source].successors.add(target)
         self.predecessors[target].add(source)
-        self.reachability.add_internal(source, target)
+        self.reachability.add_edge(source, target)
 
     def remove_edge(self, source: int, target: int) -> None:
         self.nodes[source].successors.discard(target)
         self.predecessors[target].discard(source)
-        self.reachability.remove_internal(source, target)
+        self.reachability.remove_edge(source, target)
 
     def split(self, number: int, rho: Term) -> tuple[int, int]:
         """Replaces node n by (n and not rho) and (n and rho), both with all edges of n; returns their numbers.
@@ -131,8 +130,7 @@ class Graph:
 
     def path(self) -> list[int] | None:
         """Node numbers of a shortest path from a start node to TS, or None if there is none."""
-        run = self.reachability.shortest_path()
-        return None if run is None else list(run.states)
+        return self.reachability.path(TS)
 
     def reachable(self) -> list[int]:
         """Nodes on some path from a start node, TS not being left."""

@@ -1,10 +1,11 @@
 """Before PROVED is printed, the final graph is proved again as what it is: an inductive invariant.
 
-The reachable nodes claim: every state at a location satisfies the predicate of one of its reachable nodes. Checked
-with another solver than the one that found the proof, one obligation per outcome of each reachable node:
+The reachable nodes claim: every state at a location satisfies the predicate of one of its reachable nodes. Checked with
+z3 (the proof was found with bitwuzla, which is asked again only where z3 cannot decide), one obligation per outcome of
+each reachable node:
 
 - initiation: the entry state is at the start location and satisfies a reachable node's predicate there;
-- consecution and completeness: from a state of a reachable node, every outcome ends at a halt or in a fault, or at a
+- consecution and completeness: from a state of a reachable node, every outcome ends at a halt, faults, or ends at a
   known location in a state that satisfies the predicate of a reachable node there, with its return matching its call;
 - safety: no location is a target, and no outcome is unsupported.
 
@@ -29,7 +30,21 @@ from mcveto.program.program import Program
 
 def recheck(program: Program, graph: Graph, steps: Steps, entry: SymbolicState, timeout: float) -> str:
     """What is wrong with the proof, or "" if it holds."""
-    solver = make_solver("z3")
+    solvers = (make_solver("z3"), make_solver("bitwuzla"))
+
+    def refutes(*literals: Term) -> str:
+        """ "unsat" from the first solver that can decide, else what the last one said."""
+        answer = "unknown"
+        for solver in solvers:
+            solver.push()
+            for literal in literals:
+                solver.add(literal)
+            answer = solver.check((), timeout)
+            solver.pop()
+            if answer != "unknown":
+                break
+        return answer
+
     reachable = graph.reachable()
     by_location: dict[Location, list[Term]] = {}
     for number in reachable:
@@ -40,10 +55,7 @@ def recheck(program: Program, graph: Graph, steps: Steps, entry: SymbolicState, 
     if not starts or any(location.pc != program.entry for location in starts):
         return "the start location is not the entry"
     invariant = t.disj(by_location[starts[0]])
-    solver.push()
-    solver.add(t.bnot(entry.value(invariant)))
-    answer = solver.check((), timeout)
-    solver.pop()
+    answer = refutes(t.bnot(entry.value(invariant)))
     if answer != "unsat":
         return f"initiation at {starts[0]}: {answer}"
     for number in reachable:
@@ -52,11 +64,7 @@ def recheck(program: Program, graph: Graph, steps: Steps, entry: SymbolicState, 
             return f"a target is reachable at {node.location}"
         for outcome in steps.outcomes(node.location):
             safe = _safe_end(steps, node.location, outcome, by_location.items())
-            solver.push()
-            for literal in (*node.literals, *outcome.guard, t.bnot(safe)):
-                solver.add(literal)
-            answer = solver.check((), timeout)
-            solver.pop()
+            answer = refutes(*node.literals, *outcome.guard, t.bnot(safe))
             if answer != "unsat":
                 return f"step from {node.location}: {answer}"
     return ""
@@ -65,10 +73,11 @@ def recheck(program: Program, graph: Graph, steps: Steps, entry: SymbolicState, 
 def _safe_end(
     steps: Steps, source: Location, outcome: Outcome, invariants: Iterable[tuple[Location, list[Term]]]
 ) -> Term:
-    """Where an outcome may end: at a halt, in a fault, in the invariant of a known location; a return where it must."""
+    """Where an outcome may end: at a halt, or in the invariant of a known location; a return where it must."""
     if outcome.unsupported:
         return t.FALSE
-    ends = [steps.faults_at_target(outcome), *(steps.ends_at(outcome, end) for end in steps.ends)]
+    ends = [steps.ends_at(outcome, end) for end in steps.ends]
+    ends.append(t.bnot(steps.executable(outcome)))
     for location, predicates in invariants:
         arrival = steps.arrival(source, outcome, location)
         if arrival is not None:

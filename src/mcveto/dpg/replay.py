@@ -41,16 +41,14 @@ def confirm(program: Program, run: Run) -> tuple[str, ...]:
         fresh=fresh,
     )
     outcome = machine.run(run.steps)
-    violation = _first_violation(program, machine)
+    mismatch = _first_mismatch(program, machine)
     if run.ending is Ending.TARGET:
-        holds = outcome.kind == "target" and violation is None
-    else:
-        holds = run.ending is Ending.VIOLATION and violation == run.steps - 1
-    return ("emulator",) if holds else ()
+        return ("emulator",) if outcome.kind == "target" and mismatch is None else ()
+    return ("emulator",) if mismatch == run.steps - 1 else ()
 
 
-def _first_violation(program: Program, machine: Machine) -> int | None:
-    """The number of the first step that returns to where it was not called from."""
+def _first_mismatch(program: Program, machine: Machine) -> int | None:
+    """The first step of the trace that returns elsewhere than its call expects, by an auxiliary stack of our own."""
     frames = [program.return_sentinel]
     for number, step in enumerate(machine.trace):
         if step.transfer is Transfer.CALL:

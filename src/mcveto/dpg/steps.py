@@ -94,7 +94,8 @@ class Steps:
         return [way for way in ways if way is not None]
 
     def _elsewhere(self, source: Location, outcome: Outcome, known: Iterable[Location]) -> list[Term]:
-        elsewhere = [t.bnot(self.faults_at_target(outcome))]
+        # A jump to where nothing can be executed is a fault: the run ends there.
+        elsewhere = [self.executable(outcome)]
         for target in sorted(known):
             arrival = self.arrival(source, outcome, target)
             if arrival is not None:
@@ -102,15 +103,17 @@ class Steps:
         elsewhere.extend(t.bnot(self.ends_at(outcome, end)) for end in self.ends)
         return elsewhere
 
+    def executable(self, outcome: Outcome) -> Term:
+        """When `outcome` goes where instructions can be fetched."""
+        width = self._row.address_bits
+        plain = t.band(outcome.target, t.const(~self._row.mode_mask, width))
+        return self._program.space.allowed(plain, 1, EXECUTE)
+
     def ends_at(self, outcome: Outcome, end: int) -> Term:
         """When `outcome` goes to a halt."""
         width = self._row.address_bits
         plain = t.band(outcome.target, t.const(~self._row.mode_mask, width))
         return t.eq(plain, t.const(end, width))
-
-    def faults_at_target(self, outcome: Outcome) -> Term:
-        """When `outcome` goes where nothing can be executed: a fault, the run ends there."""
-        return t.bnot(self._program.space.allowed(outcome.target, 1, EXECUTE))
 
     def goes_to(self, outcome: Outcome, pc: int) -> Term:
         return t.eq(outcome.target, t.const(pc, self._row.address_bits))

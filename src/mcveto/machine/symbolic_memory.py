@@ -5,6 +5,9 @@ and walking the chain for each read is quadratic. Writes at `base + constant` fo
 themselves, or a symbolic stack pointer) are therefore kept in a dictionary by offset; a write through another base
 may alias them all, so it empties the index. Reads answered by neither the index nor the image go to the chain.
 
+Snapshots are cheap: `copy` freezes the cells written since the last one into a layer that both memories share, and
+layers are merged so that there are never more than logarithmically many.
+
 Bytes of the image that cannot have changed read as constants: all of them until a write through a symbolic address,
 and for ever where the region is not writable, because the write would have faulted.
 """
@@ -14,6 +17,8 @@ from __future__ import annotations
 from ..logic import linear
 from ..logic.terms import Term, concat, const, extract, load, memory, store
 from .address_space import AddressSpace
+
+Cells = dict[int, tuple[Term, int]]
 
 
 class SymbolicMemory:
@@ -26,10 +31,12 @@ class SymbolicMemory:
         self._chain = self.initial
         self._pending: list[tuple[Term, Term]] = []
         self._base = const(0, space.address_bits)
-        self._cells: dict[int, tuple[Term, int]] = {}
+        self._layers: tuple[Cells, ...] = ()
+        self._cells: Cells = {}
         self._only_constant_writes = at_entry
 
     def copy(self) -> SymbolicMemory:
+        self._freeze()
         twin = SymbolicMemory.__new__(SymbolicMemory)
         twin._space = self._space
         twin._big_endian = self._big_endian
@@ -37,7 +44,8 @@ class SymbolicMemory:
         twin._chain = self._chain
         twin._pending = list(self._pending)
         twin._base = self._base
-        twin._cells = dict(self._cells)
+        twin._layers = self._layers
+        twin._cells = {}
         twin._only_constant_writes = self._only_constant_writes
         return twin
 
@@ -53,25 +61,26 @@ class SymbolicMemory:
         base, offset = linear.without_constant(address), linear.constant_part(address)
         if base is not self._base:
             if base.op == "const":
-                return self._assemble(offset, size, {})
+                return self._assemble(offset, size, False)
             return load(self.term, address, size, self._big_endian)
-        found = self._cells.get(offset)
+        found = self._find(offset)
         if found is not None and found[0].width == 8 * size:
             word, index = found
             if index == (size - 1 if self._big_endian else 0) and self._intact(word, offset, size):
                 return word
         if base.op == "const":
-            return self._assemble(offset, size, self._cells)
+            return self._assemble(offset, size, True)
         mask = self._space.mask
-        if all((offset + i) & mask in self._cells for i in range(size)):
-            return self._assemble(offset, size, self._cells)
+        if all(self._find((offset + i) & mask) is not None for i in range(size)):
+            return self._assemble(offset, size, True)
         return load(self.term, address, size, self._big_endian)
 
     def store(self, address: Term, value: Term) -> None:
         size = value.width // 8
         base, offset = linear.without_constant(address), linear.constant_part(address)
         if base is not self._base:
-            self._cells.clear()
+            self._cells = {}
+            self._layers = ()
             self._base = base
         if base.op != "const":
             self._only_constant_writes = False
@@ -85,13 +94,33 @@ class SymbolicMemory:
         mask = self._space.mask
         for i in range(1, size):
             index = size - 1 - i if self._big_endian else i
-            if self._cells.get((offset + i) & mask) != (word, index):
+            if self._find((offset + i) & mask) != (word, index):
                 return False
         return True
 
-    def _assemble(self, offset: int, size: int, cells: dict[int, tuple[Term, int]]) -> Term:
+    def _find(self, offset: int) -> tuple[Term, int] | None:
+        """The last write to a cell of the current base: the word and which of its bytes."""
+        found = self._cells.get(offset)
+        if found is None:
+            for layer in reversed(self._layers):
+                found = layer.get(offset)
+                if found is not None:
+                    break
+        return found
+
+    def _freeze(self) -> None:
+        """Makes the cells written since the last snapshot a shared layer, merging layers of similar size."""
+        if not self._cells:
+            return
+        newest, layers = self._cells, list(self._layers)
+        while layers and len(layers[-1]) <= 2 * len(newest):
+            newest = {**layers.pop(), **newest}
+        self._layers = (*layers, newest)
+        self._cells = {}
+
+    def _assemble(self, offset: int, size: int, indexed: bool) -> Term:
         addresses = [(offset + i) & self._space.mask for i in range(size)]
-        parts = [self._byte(address, cells) for address in addresses]
+        parts = [self._byte(address, indexed) for address in addresses]
         if not self._big_endian:
             parts.reverse()
         result = parts[0]
@@ -99,8 +128,8 @@ class SymbolicMemory:
             result = concat(result, part)
         return result
 
-    def _byte(self, address: int, cells: dict[int, tuple[Term, int]]) -> Term:
-        cell = cells.get(address)
+    def _byte(self, address: int, indexed: bool) -> Term:
+        cell = self._find(address) if indexed else None
         if cell is not None:
             word, index = cell
             return extract(word, 8 * index + 7, 8 * index)

@@ -1,0 +1,134 @@
+"""Shortest path from start nodes to a goal in a changing directed graph without calls and returns.
+
+Distances from the starts are kept exact. An added edge propagates decreases; a removed edge re-evaluates only the
+nodes whose every shortest path used it (Ramalingam and Reps, "An incremental algorithm for a generalization of the
+shortest-path problem", J. Algorithms 21, 1996, section 2, for unit lengths). Each node counts its tight predecessors,
+those one step closer, so that losing an edge usually costs one decrement.
+
+For graphs whose call strings are part of their nodes, this answers what `incremental_reachability` answers for nested
+graphs, at a fraction of the cost.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+
+
+class DynamicShortestPath:
+    """Nodes are integers. Contract: after any changes, `path(goal)` is a shortest path of the graph as it is."""
+
+    def __init__(self) -> None:
+        self._successors: dict[int, dict[int, None]] = {}
+        self._predecessors: dict[int, dict[int, None]] = {}
+        self._starts: set[int] = set()
+        self._distance: dict[int, int] = {}
+        self._tight: dict[int, int] = {}
+        self.work = 0
+        """Nodes and edges looked at so far."""
+
+    def add_start(self, node: int) -> None:
+        self._starts.add(node)
+        if self._distance.get(node) != 0:
+            self._settle([(0, node)])
+
+    def remove_start(self, node: int) -> None:
+        if node in self._starts:
+            self._starts.discard(node)
+            if self._distance.get(node) == 0:
+                self._withdraw([node])
+
+    def add_edge(self, source: int, target: int) -> None:
+        successors = self._successors.setdefault(source, {})
+        if target in successors:
+            return
+        successors[target] = None
+        self._predecessors.setdefault(target, {})[source] = None
+        distance = self._distance.get(source)
+        if distance is None:
+            return
+        known = self._distance.get(target)
+        if known is None or distance + 1 < known:
+            self._settle([(distance + 1, target)])
+        elif distance + 1 == known:
+            self._tight[target] += 1
+
+    def remove_edge(self, source: int, target: int) -> None:
+        successors = self._successors.get(source, {})
+        if target not in successors:
+            return
+        del successors[target]
+        del self._predecessors[target][source]
+        distance = self._distance.get(source)
+        if distance is not None and self._distance.get(target) == distance + 1:
+            self._tight[target] -= 1
+            if not self._tight[target] and target not in self._starts:
+                self._withdraw([target])
+
+    def distance(self, node: int) -> int | None:
+        return self._distance.get(node)
+
+    def path(self, goal: int) -> list[int] | None:
+        """Nodes of a shortest path from a start to `goal`, or None. Of several, the one through the oldest edges."""
+        if goal not in self._distance:
+            return None
+        found = [goal]
+        while self._distance[found[-1]]:
+            wanted = self._distance[found[-1]] - 1
+            found.append(next(p for p in self._predecessors[found[-1]] if self._distance.get(p) == wanted))
+        found.reverse()
+        return found
+
+    def _settle(self, seeds: Iterable[tuple[int, int]]) -> None:
+        """Lowers distances from the seeds (candidate distance, node) on, nearest first."""
+        heap = list(seeds)
+        heapq.heapify(heap)
+        while heap:
+            candidate, node = heapq.heappop(heap)
+            known = self._distance.get(node)
+            if known is not None and known <= candidate:
+                continue
+            self._forget_support(node)
+            self._distance[node] = candidate
+            self._tight[node] = sum(self._distance.get(p) == candidate - 1 for p in self._predecessors.get(node, ()))
+            for successor in self._successors.get(node, ()):
+                self.work += 1
+                old = self._distance.get(successor)
+                if old is None or candidate + 1 < old:
+                    heapq.heappush(heap, (candidate + 1, successor))
+                elif candidate + 1 == old and successor != node:
+                    self._tight[successor] += 1
+
+    def _forget_support(self, node: int) -> None:
+        """The node's old distance no longer supports its successors."""
+        old = self._distance.pop(node, None)
+        if old is not None:
+            for successor in self._successors.get(node, ()):
+                if self._distance.get(successor) == old + 1:
+                    self._tight[successor] -= 1
+
+    def _withdraw(self, roots: list[int]) -> None:
+        """Re-evaluates the nodes that lost every shortest path."""
+        affected: dict[int, None] = {}
+        queue = list(roots)
+        while queue:
+            node = queue.pop()
+            if node in affected:
+                continue
+            affected[node] = None
+            old = self._distance.pop(node)
+            for successor in self._successors.get(node, ()):
+                self.work += 1
+                if self._distance.get(successor) == old + 1:
+                    self._tight[successor] -= 1
+                    if not self._tight[successor] and successor not in self._starts:
+                        queue.append(successor)
+        seeds = []
+        for node in affected:
+            candidates = [self._distance[p] + 1 for p in self._predecessors.get(node, ()) if p in self._distance]
+            self.work += len(candidates)
+            if node in self._starts:
+                candidates.append(0)
+            if candidates:
+                seeds.append((min(candidates), node))
+        self._settle(seeds)

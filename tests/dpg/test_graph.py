@@ -1,0 +1,64 @@
+"""The abstract graph: folding, splitting, TS edges."""
+
+from __future__ import annotations
+
+from mcveto.dpg.graph import TS, Graph
+from mcveto.dpg.location import Location
+from mcveto.logic import terms as t
+
+
+def location(pc: int) -> Location:
+    return Location(pc, b"\x90", 0, 0, ())
+
+
+def chain(length: int) -> Graph:
+    graph = Graph()
+    for pc in range(length):
+        graph.add_location(location(pc), is_start=pc == 0)
+        if pc:
+            graph.add_successor(location(pc - 1), location(pc))
+    return graph
+
+
+def test_a_new_location_is_reachable_and_reaches_ts() -> None:
+    graph = chain(3)
+    assert graph.path() == [1, TS]
+    graph.remove_edge(1, TS)
+    assert graph.path() == [1, 2, TS]
+
+
+def test_no_path_is_left_when_every_ts_edge_is_refuted() -> None:
+    graph = chain(3)
+    for number in (1, 2, 3):
+        graph.remove_edge(number, TS)
+    assert graph.path() is None
+    assert graph.reachable() == [1, 2, 3]
+
+
+def test_a_split_keeps_every_path() -> None:
+    graph = chain(3)
+    graph.add_successor(location(2), location(0))
+    stays, moved = graph.split(2, t.var("p", 1))
+    assert graph.nodes[stays].literals == (t.bnot(t.var("p", 1)),)
+    assert graph.nodes[moved].literals == (t.var("p", 1),)
+    assert {stays, moved} <= graph.nodes[1].successors
+    assert graph.nodes[moved].successors == graph.nodes[stays].successors == {3, TS}
+
+
+def test_a_node_with_a_loop_on_itself_is_split_into_all_four_edges() -> None:
+    graph = chain(1)
+    graph.add_successor(location(0), location(0))
+    stays, moved = graph.split(1, t.var("p", 1))
+    for source in (stays, moved):
+        assert {stays, moved} <= graph.nodes[source].successors
+
+
+def test_a_new_successor_is_not_given_to_nodes_whose_ts_edge_was_refuted() -> None:
+    graph = chain(2)
+    stays, moved = graph.split(1, t.var("p", 1))
+    graph.remove_edge(stays, TS)
+    graph.add_location(location(7))
+    graph.add_successor(location(0), location(7))
+    (new,) = graph.by_location[location(7)]
+    assert new in graph.nodes[moved].successors
+    assert new not in graph.nodes[stays].successors
