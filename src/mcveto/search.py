@@ -153,7 +153,9 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
 
     limits = Limits()
     limits.seconds = math.inf if question.timeout is None else question.timeout - (time.monotonic() - started)
-    return Driver(program, limits, question.seed, question.steps == "instruction", report).run()
+    driver = Driver(program, limits, question.seed, question.steps == "instruction", report)
+    report(driver.progress)
+    return driver.run()
 
 
 def _cut_short(

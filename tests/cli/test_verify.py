@@ -15,8 +15,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FIG10 = "examples/fig10/x86-32"
-# Ends only with its time: the lock of blast2 needs an invariant that splitting does not find.
-HARD = f"{FIG10}/blast2.yaml"
 KEYS = [
     "schema",
     "mcveto",
@@ -45,6 +43,22 @@ STATISTICS = [
     "locations",
     "nodes",
 ]
+
+
+@pytest.fixture(scope="session")
+def hard(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """A question that only time ends: x := 1664525 x + 1013904223 visits all numbers, the one before 1 last."""
+    factor, summand = 1664525, 1013904223
+    last = (1 - summand) * pow(factor, -1, 1 << 32) % (1 << 32)
+    code = bytes.fromhex("bb01000000 e81a000000 85c0 7415")  # mov ebx, 1; again: call input; test eax, eax; jz end
+    code += b"\x69\xdb" + factor.to_bytes(4, "little")  # imul ebx, ebx, factor
+    code += b"\x81\xc3" + summand.to_bytes(4, "little")  # add ebx, summand
+    code += b"\x81\xfb" + last.to_bytes(4, "little")  # cmp ebx, last
+    code += bytes.fromhex("75e3 90 c3 c3")  # jne again; target: nop; end: ret; input: ret
+    file = tmp_path_factory.mktemp("hard") / "blob"
+    file.write_bytes(code)
+    options = "--arch x86-32 --base 0x1000 --entry 0x1000 --input 0x1024 --target 0x1022"
+    return [str(file), *options.split()]
 
 
 def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
@@ -209,34 +223,34 @@ def test_unreadable_file() -> None:
     assert err.startswith("mcveto: ") and err.count("\n") == 1
 
 
-def test_timeout_holds() -> None:
+def test_timeout_holds(hard: list[str]) -> None:
     started = time.monotonic()
     mcveto("verify", "--engine", "bmc")
     start_up = time.monotonic() - started
-    code, record = verify_json("--spec", HARD, "--timeout", "1")
+    code, record = verify_json(*hard, "--timeout", "1")
     assert time.monotonic() - started < 2.5 + 2 * start_up
     assert (code, record["verdict"], record["reason"]) == (5, "unknown", "time-out")
     assert record["stats"]["seconds"] < 1.6
 
 
-def test_timeout_reports_what_is_known() -> None:
-    _, record = verify_json("--spec", HARD, "--timeout", "8")
+def test_timeout_reports_what_is_known(hard: list[str]) -> None:
+    _, record = verify_json(*hard, "--timeout", "8")
     assert record["reason"] == "time-out"
     assert record["stats"]["concrete_runs"] >= 1
     assert record["stats"]["nodes"] >= 1
     assert record["assumptions"]
 
 
-def test_memory_limit_holds() -> None:
-    code, record = verify_json("--spec", HARD, "--timeout", "60", "--memory", "70")
+def test_memory_limit_holds(hard: list[str]) -> None:
+    code, record = verify_json(*hard, "--timeout", "60", "--memory", "70")
     assert (code, record["verdict"], record["reason"]) == (5, "unknown", "memory limit of 70 MB")
     assert record["stats"]["peak_rss_mb"] < 120
     assert record["stats"]["seconds"] < 60
 
 
 @pytest.mark.parametrize(("number", "reason"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
-def test_interrupt_reports_what_is_known(number: signal.Signals, reason: str) -> None:
-    process = start("verify", "--spec", HARD, "--timeout", "100")
+def test_interrupt_reports_what_is_known(hard: list[str], number: signal.Signals, reason: str) -> None:
+    process = start("verify", *hard, "--timeout", "100")
     child = _wait_for_child(process.pid)
     time.sleep(1)
     process.send_signal(number)
@@ -247,16 +261,16 @@ def test_interrupt_reports_what_is_known(number: signal.Signals, reason: str) ->
     assert not Path(f"/proc/{child}").exists()
 
 
-def test_crash_of_the_search_is_an_internal_error() -> None:
-    process = start("verify", "--spec", HARD, "--timeout", "100", "--quiet")
+def test_crash_of_the_search_is_an_internal_error(hard: list[str]) -> None:
+    process = start("verify", *hard, "--timeout", "100", "--quiet")
     os.kill(_wait_for_child(process.pid), signal.SIGSEGV)
     out, _ = process.communicate(timeout=10)
     assert process.returncode == 70
     assert out == "UNKNOWN(internal error: the search died of SIGSEGV)\n"
 
 
-def test_search_dies_with_its_parent() -> None:
-    process = start("verify", "--spec", HARD, "--timeout", "100")
+def test_search_dies_with_its_parent(hard: list[str]) -> None:
+    process = start("verify", *hard, "--timeout", "100")
     child = _wait_for_child(process.pid)
     time.sleep(0.5)
     process.kill()
@@ -267,19 +281,19 @@ def test_search_dies_with_its_parent() -> None:
     assert not _is_running(child)
 
 
-def test_plain_progress_lines_when_not_on_a_terminal() -> None:
-    _, out, err = mcveto("verify", "--spec", HARD, "--timeout", "7")
+def test_plain_progress_lines_when_not_on_a_terminal(hard: list[str]) -> None:
+    _, out, err = mcveto("verify", *hard, "--timeout", "7")
     assert out.startswith("UNKNOWN(time-out)\n")
     (line,) = err.splitlines()
     assert line.startswith("mcveto: 5 s, ")
 
 
-def test_one_rewritten_line_on_a_terminal() -> None:
+def test_one_rewritten_line_on_a_terminal(hard: list[str]) -> None:
     import pty
 
     parent, child = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "mcveto", "verify", "--spec", HARD, "--timeout", "3", "--seed", "1"],
+        [sys.executable, "-m", "mcveto", "verify", *hard, "--timeout", "3", "--seed", "1"],
         stdout=subprocess.PIPE,
         stderr=child,
         cwd=ROOT,

@@ -46,7 +46,7 @@ class ProgressDisplay:
 
 def progress_line(progress: SearchProgress) -> str:
     counts = progress.counts
-    if not counts:
+    if not counts.get("concrete_runs"):
         return f"mcveto: {progress.seconds:.0f} s, first run"
     frontier = f", frontier {progress.frontier}" if progress.frontier else ""
     return (

@@ -21,10 +21,10 @@ from mcveto.dpg.refinement import Refuted, refinement_predicate
 from mcveto.dpg.replay import confirm
 from mcveto.dpg.runs import Choices, Ending, Run, Runner
 from mcveto.dpg.steps import Literals, Steps
+from mcveto.dpg.violation_inputs import violation_inputs
 from mcveto.logic.terms import FALSE
-from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
-from mcveto.verdict import Verdict, VerdictInput
+from mcveto.verdict import Verdict
 
 
 @dataclass
@@ -209,34 +209,11 @@ class Driver:
     def _violated(self, run: Run) -> Verdict:
         name = "reach" if run.ending is Ending.TARGET else "return-address"
         reason = f"{run.pc:#x} is reached" if name == "reach" else run.detail
-        inputs = self._inputs(run)
+        inputs = violation_inputs(self._program, run)
         confirmed = confirm(self._program, run)
         if not confirmed:
             return self._unknown("self-check failed: the counterexample does not replay")
         return Verdict("violated", name, reason, inputs, confirmed, self._program.assumptions, self._statistics())
-
-    def _inputs(self, run: Run) -> tuple[VerdictInput, ...]:
-        """The spec's inputs in the order consumed, then what else the run needs: values of the entry state that were
-        chosen, and values the manual leaves undefined."""
-        registers, memory = dict(run.choices.registers), dict(run.choices.memory)
-        base = self._program.assignment(InputSource((), run.choices.seed), run.choices.seed)
-        layout = self._program.decoder.layout
-        found = []
-        for register in self._program.input_registers:
-            (piece,) = layout.named(register.name)
-            value = registers.pop(piece.cell.name, base.registers[register.name])
-            found.append(VerdictInput(value & ((1 << register.bits) - 1), register.bits, f"register {register.name}"))
-        for start, end in self._program.input_memory:
-            for address in range(start, end):
-                value = memory.pop(address, base.memory(address))
-                found.append(VerdictInput(value, 8, f"memory {address:#x}"))
-        found += [VerdictInput(item.value, item.bits, item.where) for item in run.consumed]
-        for name, value in sorted(registers.items()):
-            bits = layout.significant_bits(layout.by_name[name])
-            found.append(VerdictInput(value & ((1 << bits) - 1), bits, f"unspecified register {name} at entry"))
-        for address, value in sorted(memory.items()):
-            found.append(VerdictInput(value, 8, f"unspecified memory {address:#x} at entry"))
-        return (*found, *(VerdictInput(item.value, item.bits, item.where) for item in run.undefined))
 
     def _proved(self) -> Verdict:
         assert self._entry is not None
