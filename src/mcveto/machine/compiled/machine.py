@@ -146,9 +146,10 @@ class CompiledMachine(Machine):
                 steps += executed
                 entering = True
                 came_from = unit
-                if site is None or site.leaves:
+                if executed and (site is None or site.leaves):
                     continue
-                self._disappointed(unit, site)
+                if site is not None and not site.leaves:
+                    self._disappointed(unit, site)
             before = self.pc
             outcome = self._step()
             if outcome is not None:
@@ -262,7 +263,7 @@ class CompiledMachine(Machine):
             for page in range(start >> CODE_PAGE, (start + size - 1 >> CODE_PAGE) + 1):
                 self._units_on_page.setdefault(page, set()).add(unit)
                 self._views.code_pages.add(page)
-        for head in unit.addresses:
+        for head in unit.heads:
             self._units[head] = unit
 
     def _drop(self, unit: Unit) -> None:

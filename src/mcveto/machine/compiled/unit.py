@@ -17,7 +17,7 @@ from ..pcode import Instruction
 from ..trace import Trace
 from .emit import Emitter, PathEnd
 from .nodes import Node
-from .tree import Forest, Site
+from .tree import Forest, Leave, Site
 from .views import View
 
 _FAILURES = (IndexError, struct.error)
@@ -27,7 +27,10 @@ class Unit:
     def __init__(self, forest: Forest, trace: Trace, objects: Mapping[str, object]) -> None:
         emitter = Emitter(forest, trace)
         self.source = emitter.source()
-        self.heads = {pc: number for number, pc in enumerate(emitter.heads)}
+        # A head that cannot be compiled is a way out, not a way in.
+        self.heads = {
+            pc: number for number, pc in enumerate(emitter.heads) if not isinstance(forest.trees[pc][0], Leave)
+        }
         self.addresses = emitter.heads
         self.sites: list[Site] = emitter.sites
         self.cells = emitter.cells
