@@ -27,7 +27,7 @@ from ..pcode import Instruction
 from ..trace import CHUNK_PATHS
 from .lift import GraphDomain, Lifter
 from .nodes import Graph, Node
-from .tree import MAX_PATH, Forest, Site, Surroundings
+from .tree import Forest, Leave, Site, Surroundings
 from .unit import Unit
 from .views import CODE_PAGE, View, Views
 
@@ -93,6 +93,7 @@ class CompiledMachine(Machine):
         self._observer = ObservingDomain(memory, fresh, log_accesses)
         self._observer.registers.update(registers)
         self._domain = self._observer
+        self._paths_run = 0
         self._compiling = not (exact_undefined or log_accesses)
         if not self._compiling:
             return
@@ -119,6 +120,11 @@ class CompiledMachine(Machine):
             for cell in decoder.layout.cells
             if decoder.layout.significant_bits(cell) < cell.bits
         ]
+
+    @property
+    def paths_compiled(self) -> int:
+        """How many compiled paths have been run so far."""
+        return self._paths_run
 
     def run(self, max_steps: int) -> Outcome:
         """As the reference emulator's, bit for bit."""
@@ -163,7 +169,9 @@ class CompiledMachine(Machine):
 
     def _run_unit(self, unit: Unit, remaining: int) -> tuple[int, Site | None]:
         fuel = min(remaining // unit.longest, CHUNK_PATHS)
+        before = len(self.trace.pending)
         pc, site = unit.run(self.pc, fuel, self.registers, self.trace.pending)
+        self._paths_run += len(self.trace.pending) - before
         steps = self.trace.settle(pc)
         if site is not None and site.steps:
             self.trace.pending.append(self.trace.number_of(site.steps))
@@ -207,7 +215,7 @@ class CompiledMachine(Machine):
         if came_from is not None and came_from.addresses[0] not in self._units:
             came_from = None
         threshold = HOT if came_from is None else HOT << min(came_from.rebuilt, 8)
-        if heat < threshold or pc in self._uncompiled or pc not in self._executed:
+        if heat < threshold or pc in self._uncompiled or self._instruction_at(pc) is None:
             return None
         if self._rewrites.get(pc, 0) > _MAX_REWRITES:
             return None
@@ -245,7 +253,7 @@ class CompiledMachine(Machine):
             self._uncompiled,
         )
         forest = Forest(graph, Lifter(self._graph_interpreter, domain), around, seeds)
-        if pc in self._uncompiled:
+        if isinstance(forest.trees[pc][0], Leave):
             return None
         unit = Unit(forest, self.trace, self._views.objects)
         unit.rebuilt = rebuilt
@@ -328,6 +336,3 @@ class CompiledMachine(Machine):
         if wary > 1 or ordinal >= len(touched):
             return None
         return self._views.at(touched[ordinal], size, wary == 0)
-
-
-__all__ = ["MAX_PATH", "CompiledMachine"]

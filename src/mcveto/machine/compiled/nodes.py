@@ -66,9 +66,7 @@ class Graph:
         self._known: dict[tuple[object, ...], Node] = {}
         self._serial = 0
 
-    def _make(
-        self, op: str, args: tuple[Node, ...], in_bits: int, out_bits: int, width: int, value: int = 0
-    ) -> Node:
+    def _make(self, op: str, args: tuple[Node, ...], in_bits: int, out_bits: int, width: int, value: int = 0) -> Node:
         key = (op, in_bits, out_bits, value, *[arg.serial for arg in args])
         node = self._known.get(key)
         if node is None:
@@ -165,7 +163,9 @@ class Graph:
                 if value.width <= amount.value:
                     return self.const(0)
                 if value.op == "INT_RIGHT" and value.args[1].op == "CONST":
-                    return self.shift(op, value.args[0], self.const(value.args[1].value + amount.value), bits + amount.value)
+                    return self.shift(
+                        op, value.args[0], self.const(value.args[1].value + amount.value), bits + amount.value
+                    )
                 return self._make(op, (value, amount), bits, bits, value.width - amount.value)
             if op == "INT_LEFT":
                 return self._make(op, (value, amount), bits, bits, min(bits, value.width + amount.value))

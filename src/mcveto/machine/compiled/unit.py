@@ -48,9 +48,7 @@ class Unit:
         exec(compile(self.source, "<compiled machine code>", "exec"), namespace)
         self._function: Callable[..., tuple[int, dict[str, Any]]] = namespace["unit"]
 
-    def run(
-        self, pc: int, fuel: int, registers: dict[int, int], pending: list[int]
-    ) -> tuple[int, Site | None]:
+    def run(self, pc: int, fuel: int, registers: dict[int, int], pending: list[int]) -> tuple[int, Site | None]:
         """Runs from head `pc` along at most `fuel` paths, recording them; the address and site where it came out.
 
         `registers` is brought up to date; the steps of an unfinished path are in the site, not in `pending`.
@@ -83,9 +81,7 @@ class Unit:
         registers.update(changed)
         return target, site
 
-    def _settle_lazy(
-        self, registers: dict[int, int], final: dict[str, Any], pending: list[int], first: int
-    ) -> None:
+    def _settle_lazy(self, registers: dict[int, int], final: dict[str, Any], pending: list[int], first: int) -> None:
         """Works out the registers whose last assignment was put off."""
         wanted = set(self._lazy)
         found: dict[int, int] = {}
