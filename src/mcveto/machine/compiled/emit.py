@@ -66,6 +66,7 @@ def _walk(items: list[Item]) -> Iterable[Item]:
 class Emitter:
     def __init__(self, forest: Forest, trace: Trace) -> None:
         self._forest = forest
+        self._address_mask = (1 << forest.address_bits) - 1
         self._trace = trace
         self.heads = sorted(forest.trees)
         self._index = {pc: number for number, pc in enumerate(self.heads)}
@@ -307,7 +308,8 @@ class Emitter:
         offset = f"o{self._names}"
         distance = group.lowest - view.low
         base = self._text(group.base, indent)
-        self._line(indent, f"{offset} = {base} {'-' if distance < 0 else '+'} {abs(distance)}")
+        text = f"{base} {'-' if distance < 0 else '+'} {abs(distance)}"
+        self._line(indent, f"{offset} = ({text}) & {self._address_mask}" if group.wraps else f"{offset} = {text}")
         length = view.high - view.low
         bad = -(1 << (length - 1).bit_length()) | (view.size - 1 if view.aligned else 0)
         limit = length - (group.highest - group.lowest)

@@ -36,6 +36,7 @@ HOT = 6
 # Failures of one site before its instruction's accesses are made without assumptions.
 _PATIENCE = 3
 _MAX_UNIT = 3000
+_MAX_REBUILDS = 12
 # Times the code at an address may be modified before it stays with the reference emulator.
 _MAX_REWRITES = 8
 
@@ -135,6 +136,7 @@ class CompiledMachine(Machine):
             self._drop_all()
         steps = 0
         came_from: Unit | None = None
+        left: Site | None = None
         entering = True
         while True:
             outcome = self.stopped()
@@ -145,10 +147,11 @@ class CompiledMachine(Machine):
             unit = self._units.get(self.pc)
             if unit is None and entering:
                 unit = self._warm(self.pc, came_from)
-            elif unit is not None and came_from is not None and came_from is not unit:
-                unit = self._linked(came_from, unit)
+            elif unit is not None and came_from is not None:
+                unit = self._linked(came_from, unit, left)
             if unit is not None and self._enterable(unit, max_steps - steps):
                 executed, site = self._run_unit(unit, max_steps - steps)
+                left = site
                 steps += executed
                 entering = True
                 came_from = unit
@@ -174,6 +177,10 @@ class CompiledMachine(Machine):
         self._paths_run += len(self.trace.pending) - before
         steps = self.trace.settle(pc)
         if site is not None and site.steps:
+            if site.leaves:
+                seen = self._successors.setdefault(site.steps[-1][0].pc, {})
+                seen[pc] = seen.get(pc, 0) + 1
+                site.count += 1
             self.trace.pending.append(self.trace.number_of(site.steps))
             steps += self.trace.settle(pc)
         self.pc = pc
@@ -223,20 +230,25 @@ class CompiledMachine(Machine):
         seeds = {pc}
         rebuilt = 0
         if came_from is not None and len(came_from.instructions) < _MAX_UNIT:
-            seeds.update(came_from.addresses)
+            seeds.update(self._lasting_heads(came_from))
             rebuilt = came_from.rebuilt + 1
         return self._compile(seeds, rebuilt, pc)
 
-    def _linked(self, origin: Unit, unit: Unit) -> Unit:
-        """Joins two functions that often hand over to each other."""
+    def _linked(self, origin: Unit, unit: Unit, left: Site | None) -> Unit:
+        """Joins two functions that often hand over to each other; makes a well-worn way out a way on."""
+        if origin is unit:
+            if left is None or left.count < 2 * HOT << min(unit.rebuilt, 8) or unit.rebuilt > _MAX_REBUILDS:
+                return unit
+            left.count = 0
+            return self._compile({self.pc, *self._lasting_heads(unit)}, unit.rebuilt + 1, self.pc) or unit
         key = (id(origin), id(unit))
         count = self._links[key] = self._links.get(key, 0) + 1
-        if count < 4 * HOT << min(origin.rebuilt + unit.rebuilt, 8) or origin.addresses[0] not in self._units:
+        if count < 2 * HOT << min(origin.rebuilt + unit.rebuilt, 8) or origin.addresses[0] not in self._units:
             return unit
         self._links[key] = 0
         if len(origin.instructions) + len(unit.instructions) > _MAX_UNIT:
             return unit
-        seeds = {*origin.addresses, *unit.addresses}
+        seeds = {self.pc, *self._lasting_heads(origin), *self._lasting_heads(unit)}
         return self._compile(seeds, max(origin.rebuilt, unit.rebuilt) + 1, self.pc) or unit
 
     def _compile(self, seeds: set[int], rebuilt: int, pc: int) -> Unit | None:
@@ -249,6 +261,7 @@ class CompiledMachine(Machine):
             self._return_point,
             self._successors,
             self._loop_heads,
+            self._companions,
             self._view_for,
             self._uncompiled,
         )
@@ -325,14 +338,25 @@ class CompiledMachine(Machine):
             return None
         return instruction if self.memory.peek(address, instruction.size) == instruction.bytes else None
 
+    def _companions(self, pc: int) -> Collection[int]:
+        """The other heads of the function that has `pc` as a head: a new function takes all of it over."""
+        unit = self._units.get(pc)
+        return self._lasting_heads(unit) if unit is not None and len(unit.instructions) < _MAX_UNIT else ()
+
+    def _lasting_heads(self, unit: Unit) -> list[int]:
+        """The heads that are more than the place where some instruction once had to be left to the reference."""
+        return [pc for pc in unit.addresses if pc in self._loop_heads or pc in unit.dynamic]
+
     def _return_point(self, instruction: Instruction) -> int:
         return (instruction.pc + instruction.size) & self._row.address_mask
 
-    def _view_for(self, instruction: Instruction, ordinal: int, size: int, absolute: int | None) -> View | None:
+    def _view_for(
+        self, instruction: Instruction, ordinal: int, size: int, absolute: int | None
+    ) -> tuple[View | None, int]:
         wary = self._wary.get(instruction.pc, 0)
         if absolute is not None:
-            return self._views.at(absolute, size, True)
+            return self._views.at(absolute, size, True), absolute
         touched = self._touched.get(instruction.pc, [])
         if wary > 1 or ordinal >= len(touched):
-            return None
-        return self._views.at(touched[ordinal], size, wary == 0)
+            return None, 0
+        return self._views.at(touched[ordinal], size, wary == 0), touched[ordinal]

@@ -50,6 +50,7 @@ class Group:
     highest: int
     accesses: int = 0
     exact: bool = False
+    wraps: bool = False
 
 
 @dataclass(slots=True)
@@ -122,7 +123,9 @@ class Surroundings:
     return_point: Callable[[Instruction], int]
     successors: dict[int, dict[int, int]]
     loop_heads: Collection[int]
-    view_for: Callable[[Instruction, int, int, int | None], View | None]
+    companions: Callable[[int], Collection[int]]
+    # (instruction, which access, size, address if constant) -> view to use and an address seen there
+    view_for: Callable[[Instruction, int, int, int | None], tuple[View | None, int]]
     uncompiled: set[int] = field(default_factory=set)
 
 
@@ -136,6 +139,7 @@ class Forest:
         self.instructions: set[Instruction] = set()
         self.dynamic: set[int] = set()
         self.longest = 1
+        self.address_bits = around.address_bits
         self._around = around
         self._lifter = lifter
         self._heads = set(seeds)
@@ -147,14 +151,28 @@ class Forest:
             head = self._worklist.pop(0)
             self._groups, self._size, self._copies = {}, 0, {}
             self.trees[head] = self._grow(_Here(head, {}, (), {}, 0, ()))
+        for items in self.trees.values():
+            self._close(items)
+
+    def _close(self, items: list[Item]) -> None:
+        """Ways out that lead to a head after all stay in."""
+        for at, item in enumerate(items):
+            if isinstance(item, Branch):
+                self._close(item.taken)
+                self._close(item.other)
+            elif isinstance(item, Leave) and item.site.steps and item.site.pc in self.trees:
+                if not isinstance(self.trees[item.site.pc][0], Leave):
+                    items[at] = Goto(item.site.pc, item.site.cells, item.site.steps)
 
     def _add_head(self, pc: int) -> bool:
         if pc in self._heads:
             return True
         if len(self._heads) >= _MAX_HEADS or self._instruction(pc) is None:
             return False
-        self._heads.add(pc)
-        self._worklist.append(pc)
+        for head in (pc, *self._around.companions(pc)):
+            if head not in self._heads and self._instruction(head) is not None:
+                self._heads.add(head)
+                self._worklist.append(head)
         return True
 
     def _instruction(self, pc: int) -> Instruction | None:
@@ -299,7 +317,8 @@ class Forest:
     def _access(self, instruction: Instruction, event: Load | Store, start: Site) -> Access:
         base, offset = self.graph.linear(event.address, self._around.address_bits)
         is_store = isinstance(event, Store)
-        view = self._around.view_for(instruction, event.ordinal, event.size, offset if base is None else None)
+        constant = offset if base is None else None
+        view, seen = self._around.view_for(instruction, event.ordinal, event.size, constant)
         if view is not None and not (view.writable if is_store else view.readable):
             view = None
         group: Group | None = None
@@ -314,6 +333,8 @@ class Forest:
             group.lowest = min(group.lowest, offset)
             group.highest = max(group.highest, offset + event.size)
             group.accesses += 1
+            # A base just below the top of the address space, as in loops that count up to zero.
+            group.wraps = group.wraps or not 0 <= seen - offset < 1 << self._around.address_bits
         elif view is not None and (offset < view.low or offset + event.size > view.high or offset % event.size):
             view = None
         return Access(is_store, event.address, offset, event.size, event.value, start, group, view)

@@ -41,7 +41,7 @@ class Unit:
         self.checked_in = -1
         self._ends: dict[int, PathEnd] = emitter.ends
         self._lazy = {cell for end in emitter.ends.values() for cell in end.lazy}
-        self._dynamic = emitter.dynamic
+        self.dynamic = emitter.dynamic
         self._site_of_line = emitter.site_of_line
         namespace: dict[str, Any] = {name: objects[name] for name in emitter.used if name not in HELPERS}
         namespace.update(HELPERS)
@@ -60,7 +60,7 @@ class Unit:
             self.heads[pc],
             fuel_source,
             pending.append,
-            self._dynamic,
+            self.dynamic,
             self._site_of_line,
             _FAILURES,
             *values,
