@@ -129,9 +129,8 @@ def main() -> None:
                 rates = ours[2] / ours[0] / 1e6, theirs[2] / theirs[0] / 1e6
                 ratio = rates[0] / rates[1]
                 worst = ratio if not worst else min(worst, ratio)
-                print(
-                    f"{isa + ' ' + level + ' ' + name:28} {ours[2]:9} {rates[0]:9.2f} {rates[1]:12.2f} {ratio:6.1f}  {same}"
-                )
+                label = f"{isa} {level} {name}"
+                print(f"{label:28} {ours[2]:9} {rates[0]:9.2f} {rates[1]:12.2f} {ratio:6.1f}  {same}")
     print(f"lowest ratio {worst:.1f}")
 
 

@@ -15,7 +15,6 @@ FRESH operations of origin UNDEFINED take their usual value in compiled code; a 
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Collection, Mapping
 
 from ..concrete import FreshSource, usual_value
@@ -35,7 +34,7 @@ from .views import CODE_PAGE, View, Views
 HOT = 6
 # Failures of one site before its instruction's accesses are made without assumptions.
 _PATIENCE = 3
-_MAX_UNIT = 3000
+_MAX_UNIT = 600
 _MAX_REBUILDS = 12
 # Times the code at an address may be modified before it stays with the reference emulator.
 _MAX_REWRITES = 8
@@ -207,7 +206,7 @@ class CompiledMachine(Machine):
             self._executed[before] = last
             if before not in self.hooks:
                 address = self._row.code_address(before)
-                insort(self._views.code, (address, address + last.size))
+                self._views.add_code(address, address + last.size)
         after = self.pc
         seen = self._successors.setdefault(before, {})
         seen[after] = seen.get(after, 0) + 1
@@ -298,11 +297,10 @@ class CompiledMachine(Machine):
         for unit in list(self._units.values()):
             self._drop(unit)
         self._views = Views(self.memory, self._row.big_endian, self._enforce)
-        self._views.code = sorted(
-            (self._row.code_address(pc), self._row.code_address(pc) + instruction.size)
-            for pc, instruction in self._executed.items()
-            if pc not in self.hooks
-        )
+        for pc, instruction in self._executed.items():
+            if pc not in self.hooks:
+                address = self._row.code_address(pc)
+                self._views.add_code(address, address + instruction.size)
         self._layout_of_memory = self._memory_layout()
 
     def _memory_layout(self) -> list[tuple[int, int, int]]:

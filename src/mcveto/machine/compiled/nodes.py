@@ -49,7 +49,7 @@ class Node:
         self.width = width
         self.value = value
         self.serial = serial
-        self.depth = 1 + max([arg.depth for arg in args], default=0)
+        self.depth: int = 1 + max([arg.depth for arg in args], default=0)
         # (scope, sequence number, local name) of every statement that computes this node
         self.names: list[tuple[int, int, str]] = []
 

@@ -21,6 +21,7 @@ MAX_PATH = 64
 _MAX_FORKS = 5
 _MAX_TREE = 160
 _MAX_HEADS = 96
+_MAX_FOREST = 1500
 _MAX_COPIES = 4
 _MAX_DEPTH = 100
 
@@ -146,6 +147,7 @@ class Forest:
         self._worklist = sorted(seeds)
         self._groups: dict[tuple[int, str, int], Group] = {}
         self._size = 0
+        self._total = 0
         self._copies: dict[int, int] = {}
         while self._worklist:
             head = self._worklist.pop(0)
@@ -160,8 +162,9 @@ class Forest:
             if isinstance(item, Branch):
                 self._close(item.taken)
                 self._close(item.other)
-            elif isinstance(item, Leave) and item.site.steps and item.site.pc in self.trees:
-                if not isinstance(self.trees[item.site.pc][0], Leave):
+            elif isinstance(item, Leave) and item.site.steps:
+                there = self.trees.get(item.site.pc)
+                if there is not None and not isinstance(there[0], Leave):
                     items[at] = Goto(item.site.pc, item.site.cells, item.site.steps)
 
     def _add_head(self, pc: int) -> bool:
@@ -176,7 +179,9 @@ class Forest:
         return True
 
     def _instruction(self, pc: int) -> Instruction | None:
-        return None if pc in self._around.uncompiled else self._around.instruction_at(pc)
+        if pc in self._around.uncompiled or self._total >= _MAX_FOREST:
+            return None
+        return self._around.instruction_at(pc)
 
     def _cut(self, here: _Here) -> list[Item]:
         """Ends the path at a head, or leaves."""
@@ -220,6 +225,7 @@ class Forest:
         planned = self._plan(instruction, ways, start)
         items.extend(planned)
         self._size += 1
+        self._total += 1
         self._copies[here.pc] = self._copies.get(here.pc, 0) + 1
         self.instructions.add(instruction)
         if isinstance(ways, Way):

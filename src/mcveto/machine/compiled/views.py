@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from ..memory import EXECUTE, READ, WRITE, Memory, Region
 
 _FORMATS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 CODE_PAGE = 6
+_LONGEST_UNIT = 32
 
 
 class View(NamedTuple):
@@ -42,7 +43,8 @@ class Views:
         self._enforce = enforce
         self._views: dict[tuple[int, int, int, bool], View] = {}
         # Addresses (start, end) of executed instructions, in address order.
-        self.code: list[tuple[int, int]] = []
+        self._code: list[tuple[int, int]] = []
+        self._known_code: set[tuple[int, int]] = set()
         self.objects: dict[str, object] = {}
         self.code_pages: set[int] = set()
         for size, code in _FORMATS.items():
@@ -52,6 +54,12 @@ class Views:
         for size in (1, 2, 4, 8, 16):
             self.objects[f"load{size}"] = self._loader(size)
             self.objects[f"store{size}"] = self._storer(size)
+
+    def add_code(self, start: int, end: int) -> None:
+        """An instruction at [start, end) has been executed: views made from now on keep clear of it."""
+        if (start, end) not in self._known_code:
+            self._known_code.add((start, end))
+            insort(self._code, (start, end))
 
     def at(self, address: int, size: int, aligned: bool) -> View | None:
         """A view for accesses of `size` around `address`, or None if there is no fast way."""
@@ -72,24 +80,27 @@ class Views:
         if view is None or view.watched != watched:
             name = f"v{len(self._views)}"
             window = memoryview(region.data)[low - region.start : high - region.start]
-            self.objects[name] = window.cast(_FORMATS[size]) if aligned else window
+            self.objects[name] = window.cast(_FORMATS[size]) if aligned else window  # type: ignore[call-overload]
             readable = bool(region.permissions & READ) or not self._enforce
             view = self._views[key] = View(low, high, size, aligned, readable, writable, watched, name)
         return view
 
     def _code_free(self, region: Region, address: int) -> tuple[int, int, bool]:
         """An interval around `address` without executed code and half-way clear of it; else all of it, unwritable."""
-        at = bisect_right(self.code, (address, 1 << 128))
+        at = bisect_right(self._code, (address, 1 << 128))
         low, high = region.start, region.end
-        if at and self.code[at - 1][1] > low:
-            end = self.code[at - 1][1]
+        # Instructions may overlap: one that starts earlier may end later.
+        nearest = self._code[at - 1][0] if at else 0
+        first = bisect_right(self._code, (nearest - _LONGEST_UNIT, 0))
+        end = max((end for _, end in self._code[first:at]), default=low)
+        if end > low:
             if end > address:
                 return low, high, False
             low = (end + address + 1) // 2
-        if at < len(self.code) and self.code[at][0] < high:
-            high = (self.code[at][0] + address + 16) // 2
-            if self.code[at][0] < high:
-                high = self.code[at][0]
+        if at < len(self._code) and self._code[at][0] < high:
+            high = (self._code[at][0] + address + 16) // 2
+            if self._code[at][0] < high:
+                high = self._code[at][0]
         return low, high, True
 
     def _loader(self, size: int) -> Callable[[int], int | None]:
