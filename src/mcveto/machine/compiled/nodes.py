@@ -163,9 +163,8 @@ class Graph:
                 if value.width <= amount.value:
                     return self.const(0)
                 if value.op == "INT_RIGHT" and value.args[1].op == "CONST":
-                    return self.shift(
-                        op, value.args[0], self.const(value.args[1].value + amount.value), bits + amount.value
-                    )
+                    total = value.args[1].value + amount.value
+                    return self.shift(op, value.args[0], self.const(total), max(value.in_bits, total + 1))
                 return self._make(op, (value, amount), bits, bits, value.width - amount.value)
             if op == "INT_LEFT":
                 return self._make(op, (value, amount), bits, bits, min(bits, value.width + amount.value))
