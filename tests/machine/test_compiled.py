@@ -126,6 +126,21 @@ def test_code_that_turns_up_where_data_was_written() -> None:
     assert machine.paths_compiled > 100
 
 
+@pytest.mark.parametrize("store", ["66a300180000", "668906", "66894600"])
+def test_stores_that_were_harmless_when_compiled(store: str) -> None:
+    # O: mov ecx, 40 ; A: mov [P], ax ; dec ecx ; jnz A ; mov ecx, 40 ; B: call P ; dec ecx ; jnz B ; xor al, 8 ;
+    # dec ebx ; jnz O : the first loop is compiled when nothing has been executed at P yet; P toggles inc/dec edx.
+    size = len(store) // 2
+    first = "b928000000" + store + "49" + f"75{256 - size - 3:02x}"
+    call = CODE + len(first) // 2 + 5
+    second = "b928000000" + "e8" + (0x1800 - call - 5).to_bytes(4, "little").hex() + "49" + "75f8" + "3408" + "4b"
+    code = first + second + f"75{256 - (len(first) + len(second)) // 2 - 2:02x}"
+    machine, outcome = both(code, permissions=7, registers={"EAX": 0xC342, "EBX": 5, "ESI": 0x1800})
+    assert outcome.kind == "halted"
+    assert machine.read("EDX") == 40
+    assert machine.paths_compiled > 200
+
+
 def test_jump_into_the_middle_of_an_instruction() -> None:
     # L: mov eax, 0x90c3_4142 as its own instruction and, entered one byte later, as inc edx; inc ecx; ret
     code = (

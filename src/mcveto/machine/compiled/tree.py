@@ -136,7 +136,8 @@ class Forest:
     def __init__(self, graph: Graph, lifter: Lifter, around: Surroundings, seeds: Collection[int]) -> None:
         self.graph = graph
         self.trees: dict[int, list[Item]] = {}
-        self.groups: list[Group] = []
+        # Views that some store goes through, whether or not its instruction made it into a tree.
+        self.written: set[View] = set()
         self.instructions: set[Instruction] = set()
         self.dynamic: set[int] = set()
         self.longest = 1
@@ -334,7 +335,6 @@ class Forest:
             found = self._groups.get(key)
             if found is None:
                 found = self._groups[key] = Group(base, view, offset, offset + event.size)
-                self.groups.append(found)
             group = found
             group.lowest = min(group.lowest, offset)
             group.highest = max(group.highest, offset + event.size)
@@ -343,4 +343,6 @@ class Forest:
             group.wraps = group.wraps or not 0 <= seen - offset < 1 << self._around.address_bits
         elif view is not None and (offset < view.low or offset + event.size > view.high or offset % event.size):
             view = None
+        if is_store and view is not None:
+            self.written.add(view)
         return Access(is_store, event.address, offset, event.size, event.value, start, group, view)

@@ -36,7 +36,7 @@ class Unit:
         self.cells = emitter.cells
         self.longest = forest.longest
         self.instructions: list[Instruction] = sorted(forest.instructions, key=lambda i: (i.pc, i.bytes))
-        self.watched: list[View] = [group.view for group in forest.groups if group.view.watched]
+        self.watched: list[View] = sorted(view for view in forest.written if view.watched)
         self.rebuilt = 0
         self.checked_in = -1
         self._ends: dict[int, PathEnd] = emitter.ends
