@@ -1,4 +1,10 @@
-/* Workloads of machine_speed.py. Each entry point gets an amount of work and returns a checksum. */
+/* Workloads of machine_speed.py. Each entry point gets an amount of work and returns a checksum.
+ *
+ * Built with ziglang 0.17.0 for x86-linux-musl, x86_64-linux-musl and powerpc-linux-musleabi, -O0 and -O1:
+ *   python -m ziglang cc -target TARGET -O1 -s -fno-builtin -fno-sanitize=undefined -fno-stack-protector \
+ *     -fno-vectorize -fno-slp-vectorize -fno-unroll-loops -nostdlib -static -fno-pie -Wl,-e,start \
+ *     -Wl,--build-id=none -o ISA-O1.elf workloads.c
+ */
 typedef unsigned int u32;
 typedef unsigned char u8;
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from mcveto.machine.compiled import CompiledMachine
+from mcveto.machine.compiled.views import Views
+from mcveto.machine.concrete import usual_value
 from mcveto.machine.emulator import Machine, Outcome
 from mcveto.machine.faults import FaultKind
 from mcveto.machine.isa import decoder_for
@@ -52,8 +54,9 @@ def both(
     machines: list[Machine] = []
     outcomes: list[Outcome] = []
     for kind in (Machine, CompiledMachine):
-        source = {} if fresh is None else {"fresh": fresh()}
-        machine = kind(decoder, memory_with(content, isa, permissions), cells, pc, halts=halts, hooks=hooks, **source)
+        source = usual_value if fresh is None else fresh()
+        memory = memory_with(content, isa, permissions)
+        machine = kind(decoder, memory, cells, pc, halts=halts, hooks=hooks, fresh=source)
         for piece in pieces:
             outcome = machine.run(piece)
             outcomes.append(outcome)
@@ -90,7 +93,8 @@ def test_loop_that_patches_itself_once_in_a_while() -> None:
 
 
 def test_patching_a_function_elsewhere() -> None:
-    # L: call F ; test cl, 15 ; jnz S ; add byte [F+1], 1 ; S: dec ecx ; jnz L ; jmp END ; F: mov al, 1 ; add edx, eax ; ret
+    # L: call F ; test cl, 15 ; jnz S ; add byte [F+1], 1 ; S: dec ecx ; jnz L ; jmp END ;
+    # F: mov al, 1 ; add edx, eax ; ret
     function = CODE + 5 + 5 + 3 + 2 + 7 + 1 + 2 + 2
     code = (
         bytes.fromhex("b990010000")
@@ -139,6 +143,20 @@ def test_stores_that_were_harmless_when_compiled(store: str) -> None:
     assert outcome.kind == "halted"
     assert machine.read("EDX") == 40
     assert machine.paths_compiled > 200
+
+
+def test_views_keep_clear_of_overlapping_instructions() -> None:
+    views = Views(memory_with(b"", "x86-32", 7), False, True)
+    views.add_code(CODE + 0x100, CODE + 0x110)
+    views.add_code(CODE + 0x104, CODE + 0x105)
+    inside = views.at(CODE + 0x108, 4, True)
+    assert inside is not None and not inside.writable
+    behind = views.at(CODE + 0x140, 4, True)
+    assert behind is not None and behind.writable and behind.watched and behind.low >= CODE + 0x110
+    data = views.at(DATA + 8, 4, True)
+    assert data is not None and data.writable and not data.watched
+    fixed = views.at(FIXED + 8, 4, True)
+    assert fixed is not None and fixed.readable and not fixed.writable
 
 
 def test_jump_into_the_middle_of_an_instruction() -> None:
@@ -214,7 +232,8 @@ def test_flags_survive_the_end_of_a_compiled_run() -> None:
 
 
 def test_thumb_with_it_block_and_calls() -> None:
-    # movs r0,#0; movs r1,#80; L: cmp r1,#40; it gt; addgt r0,#3; bl F; subs r1,#1; bne L; b END; F: adds r2,r2,r0; bx lr
+    # movs r0,#0; movs r1,#80; L: cmp r1,#40; it gt; addgt r0,#3; bl F; subs r1,#1; bne L; b END;
+    # F: adds r2,r2,r0; bx lr
     halves = (0x2000, 0x2150, 0x2928, 0xBFC8, 0x3003, 0xF000, 0xF803, 0x3901, 0xD1F8, 0xE001, 0x1812, 0x4770)
     code = b"".join(half.to_bytes(2, "little") for half in halves)
     machine, outcome = both(code, isa="arm", pc=CODE | 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import zlib
+from itertools import pairwise
 
 import pytest
 
@@ -48,7 +49,7 @@ def test_every_step_with_its_bytes_transfer_and_successor(kind: type[Machine]) -
     assert steps[5] == TraceStep(CODE + 11, b"\x75\xf8", Transfer.JUMP, CODE + 5)
     assert steps[-1] == TraceStep(CODE + 13, b"\xeb\x02", Transfer.JUMP, CODE + 17)
     assert len(steps) == len(traced.trace) == 1 + 5 * 0x50 + 1
-    for step, following in zip(steps, steps[1:], strict=False):
+    for step, following in pairwise(steps):
         assert step.next_pc == following.pc
     assert [step.pc for step in steps] == list(traced.trace.pcs())
 

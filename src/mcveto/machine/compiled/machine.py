@@ -16,19 +16,21 @@ FRESH operations of origin UNDEFINED take their usual value in compiled code; a 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
 from ..concrete import FreshSource, usual_value
 from ..emulator import JournalDomain, Machine, Outcome
 from ..interpreter import Interpreter
 from ..isa import Decoder
 from ..memory import READ, WRITE, Memory
-from ..pcode import Instruction
+from ..pcode import Instruction, Transfer
 from ..trace import CHUNK_PATHS
-from .lift import GraphDomain, Lifter
-from .nodes import Graph, Node
-from .tree import Forest, Leave, Site, Surroundings
-from .unit import Unit
 from .views import CODE_PAGE, View, Views
+
+if TYPE_CHECKING:  # the compiler itself is imported when something gets hot: most runs are short
+    from .nodes import Node
+    from .tree import Site
+    from .unit import Unit
 
 # Entries of an address before it is compiled.
 HOT = 6
@@ -212,7 +214,7 @@ class CompiledMachine(Machine):
         seen[after] = seen.get(after, 0) + 1
         self._touched[before] = self._observer.touched
         jumped = after != before + last.size
-        if jumped and after <= before:
+        if self._last_transfer is Transfer.JUMP and after <= before:
             self._loop_heads.add(after)
         return jumped
 
@@ -251,6 +253,11 @@ class CompiledMachine(Machine):
         return self._compile(seeds, max(origin.rebuilt, unit.rebuilt) + 1, self.pc) or unit
 
     def _compile(self, seeds: set[int], rebuilt: int, pc: int) -> Unit | None:
+        from .lift import GraphDomain, Lifter
+        from .nodes import Graph
+        from .tree import Forest, Leave, Surroundings
+        from .unit import Unit
+
         graph = Graph()
         forward = not self._enforce or all(r.permissions & READ for r in self.memory.regions if r.permissions & WRITE)
         domain = GraphDomain(graph, self.decoder.layout, self._row.address_bits, forward)

@@ -41,7 +41,7 @@ class Views:
         self._prefix = ">" if big_endian else "<"
         self._order = "big" if big_endian else "little"
         self._enforce = enforce
-        self._views: dict[tuple[int, int, int, bool], View] = {}
+        self._views: dict[tuple[int, int, int, bool, bool, bool, bool], View] = {}
         # Addresses (start, end) of executed instructions, in address order.
         self._code: list[tuple[int, int]] = []
         self._known_code: set[tuple[int, int]] = set()
@@ -75,14 +75,14 @@ class Views:
         if not low <= address <= high - size:
             return None
         aligned = aligned and (self._native or size == 1)
-        key = (low, high, size, aligned)
+        readable = bool(region.permissions & READ) or not self._enforce
+        key = (low, high, size, aligned, readable, writable, watched)
         view = self._views.get(key)
-        if view is None or view.watched != watched:
+        if view is None:
             name = f"v{len(self._views)}"
             window = memoryview(region.data)[low - region.start : high - region.start]
             self.objects[name] = window.cast(_FORMATS[size]) if aligned else window  # type: ignore[call-overload]
-            readable = bool(region.permissions & READ) or not self._enforce
-            view = self._views[key] = View(low, high, size, aligned, readable, writable, watched, name)
+            view = self._views[key] = View(*key, name)
         return view
 
     def _code_free(self, region: Region, address: int) -> tuple[int, int, bool]:
