@@ -302,6 +302,15 @@ def test_pointer_that_visits_several_regions() -> None:
     assert machine.paths_compiled > 50
 
 
+def test_data_right_behind_the_code_stays_fast() -> None:
+    # L: inc dword [counter] ; dec ecx ; jnz L ; jmp END ; counter: at an odd address just behind the loop
+    code = "b9e8030000" + "ff0510100000" + "49" + "75f7" + "eb04" + "00000000"
+    machine, outcome = both(code, permissions=7)
+    assert outcome.kind == "halted"
+    assert int.from_bytes(machine.memory.peek(0x1010, 4) or b"", "little") == 1000
+    assert machine.paths_compiled > 900
+
+
 def test_undefined_values_can_be_exact() -> None:
     decoder = decoder_for("x86-32")
     machine = CompiledMachine(decoder, memory_with(b"\xeb\xfe", "x86-32"), {}, CODE, exact_undefined=True)

@@ -170,6 +170,26 @@ def mips_instruction(rng: random.Random) -> bytes:
     return word.to_bytes(4, "big")
 
 
+def aarch64_instruction(rng: random.Random) -> bytes:
+    a, b, d = rng.randrange(8), rng.randrange(8), rng.randrange(8)
+    wide = rng.randrange(2) << 31
+    kind = rng.randrange(8)
+    if kind < 2:
+        word = wide | 0x0B000000 | rng.randrange(4) << 29 | b << 16 | rng.randrange(32) << 10 | a << 5 | d
+    elif kind == 2:
+        word = wide | 0x0A000000 | rng.randrange(4) << 29 | b << 16 | rng.randrange(32) << 10 | a << 5 | d
+    elif kind < 5:
+        opcode = rng.choice((0xB9000000, 0xB9400000, 0xF9000000, 0xF9400000, 0x39000000, 0x39400000, 0xB9800000))
+        word = opcode | rng.randrange(3) << 10 | 19 << 5 | d
+    elif kind == 5:
+        word = 0x54000000 | rng.choice((1, 2, 3)) << 5 | rng.randrange(14)
+    elif kind == 6:
+        word = wide | rng.choice((0x1A800000, 0x1A800400, 0x1AC00800, 0x1B000000)) | b << 16 | a << 5 | d
+    else:
+        word = rng.choice((wide | 0x52800000 | rng.randrange(1 << 16) << 5 | d, 0xA9000400 | 19 << 5 | d))
+    return word.to_bytes(4, "little")
+
+
 def x86_back(distance: int) -> bytes:
     return b"\xe9" + (-(distance + 5) & 0xFFFFFFFF).to_bytes(4, "little")
 
@@ -205,6 +225,14 @@ ISAS: dict[str, tuple[str, int, Callable[[random.Random], bytes], Callable[[int]
         "r7",
     ),
     "riscv32": ("riscv32", 0, riscv_instruction, riscv_back, "s0"),
+    "riscv64": ("riscv64", 0, riscv_instruction, riscv_back, "s0"),
+    "aarch64": (
+        "aarch64",
+        0,
+        aarch64_instruction,
+        lambda distance: (0x14000000 | (-distance >> 2) & 0x3FFFFFF).to_bytes(4, "little"),
+        "x19",
+    ),
     "mips32-be": (
         "mips32-be",
         0,

@@ -271,10 +271,14 @@ class CompiledMachine(Machine):
             self._view_for,
             self._uncompiled,
         )
-        forest = Forest(graph, Lifter(self._graph_interpreter, domain), around, seeds)
-        if isinstance(forest.trees[pc][0], Leave):
+        try:
+            forest = Forest(graph, Lifter(self._graph_interpreter, domain), around, seeds)
+            if isinstance(forest.trees[pc][0], Leave):
+                return None
+            unit = Unit(forest, self.trace, self._views.objects)
+        except RecursionError:  # called with little stack left, or expressions nested beyond reason
+            self._uncompiled.add(pc)
             return None
-        unit = Unit(forest, self.trace, self._views.objects)
         unit.rebuilt = rebuilt
         for old in {id(u): u for head in unit.addresses if (u := self._units.get(head))}.values():
             self._drop(old)
@@ -287,6 +291,7 @@ class CompiledMachine(Machine):
             if any(v.low < start + size and start < v.high for v in other.watched for start, size in extents):
                 self._drop(other)
         for start, size in extents:
+            self._views.code_bytes.update(range(start, start + size))
             for page in range(start >> CODE_PAGE, (start + size - 1 >> CODE_PAGE) + 1):
                 self._units_on_page.setdefault(page, set()).add(unit)
                 self._views.code_pages.add(page)
@@ -327,10 +332,12 @@ class CompiledMachine(Machine):
                         break
 
     def _disappointed(self, unit: Unit, site: Site) -> None:
-        """A guard failed: after a few times the accesses of that instruction are made without assumptions."""
+        """A guard failed: after a few times the instruction's accesses are made without assumptions, or not at all."""
         site.count += 1
         if site.count >= _PATIENCE and self._touched.get(site.pc):
-            self._wary[site.pc] = self._wary.get(site.pc, 0) + 1
+            wary = self._wary[site.pc] = self._wary.get(site.pc, 0) + 1
+            if wary > 2:
+                self._uncompiled.add(site.pc)
             self._drop(unit)
 
     def _instruction_at(self, pc: int) -> Instruction | None:

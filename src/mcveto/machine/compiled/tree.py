@@ -23,7 +23,7 @@ _MAX_TREE = 160
 _MAX_HEADS = 96
 _MAX_FOREST = 1500
 _MAX_COPIES = 4
-_MAX_DEPTH = 100
+_MAX_DEPTH = 60
 
 
 @dataclass(slots=True, eq=False)

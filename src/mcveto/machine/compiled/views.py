@@ -46,6 +46,8 @@ class Views:
         self._code: list[tuple[int, int]] = []
         self._known_code: set[tuple[int, int]] = set()
         self.objects: dict[str, object] = {}
+        # Every byte that belongs to compiled code, and the pages they are on.
+        self.code_bytes: set[int] = set()
         self.code_pages: set[int] = set()
         for size, code in _FORMATS.items():
             packer = struct.Struct(self._prefix + code)
@@ -116,17 +118,16 @@ class Views:
         return load
 
     def _storer(self, size: int) -> Callable[[int, int], bool]:
-        region_of, order, enforce, pages = self._memory.region_of, self._order, self._enforce, self.code_pages
+        region_of, order, enforce = self._memory.region_of, self._order, self._enforce
+        pages, code = self.code_pages, self.code_bytes
 
         def store(address: int, value: int) -> bool:
             """True if it did not store."""
             region = region_of(address)
-            if (
-                region is None
-                or address + size > region.end
-                or (enforce and not region.permissions & WRITE)
-                or address >> CODE_PAGE in pages
-                or (address + size - 1) >> CODE_PAGE in pages
+            if region is None or address + size > region.end or (enforce and not region.permissions & WRITE):
+                return True
+            if (address >> CODE_PAGE in pages or (address + size - 1) >> CODE_PAGE in pages) and not code.isdisjoint(
+                range(address, address + size)
             ):
                 return True
             at = address - region.start
