@@ -144,3 +144,33 @@ def test_compiled_text_has_the_value_of_the_operators(drawn: tuple[list[Value], 
     _, final = namespace["unit"](0, repeat(None, 2), [].append, {}, {}, (), *start)
     for cell, (node, expected, _) in zip(after, chosen, strict=True):
         assert final[f"r{cell}"] == expected, node
+
+
+def test_slices_of_slices_and_shifts_of_shifts() -> None:
+    # Exhaustive over what random expressions rarely line up: a slice, then two shifts by constants, then a slice.
+    graph = Graph()
+    concrete = ConcreteDomain(Memory([], 64, False))
+    cells = [0xFEDCBA9876543211]
+    whole = graph.cell(0, 64)
+    for low, size in ((0, 64), (0, 32), (32, 32), (8, 16), (48, 16), (56, 8)):
+        sliced, value = graph.extract(whole, low, size), concrete.extract(cells[0], low, size, 64)
+        for first in SHIFTS:
+            for second in SHIFTS:
+                for near in (0, 1, 3, size // 2, size - 1, size):
+                    for far in (0, 1, 5, size // 2, size - 1, size):
+                        node = graph.shift(first, sliced, graph.const(near), size)
+                        node = graph.shift(second, node, graph.const(far), size)
+                        expected = concrete.shift(first, value, near, size, 8)
+                        expected = concrete.shift(second, expected, far, size, 8)
+                        assert evaluate(node, cells) == expected <= mask(node.width), (
+                            low,
+                            size,
+                            first,
+                            second,
+                            near,
+                            far,
+                        )
+                        bit = graph.apply("INT_AND", (node, graph.const(1)), size, size)
+                        assert evaluate(bit, cells) == expected & 1, (low, size, first, second, near, far)
+                        top = graph.extract(node, size - 8, 8)
+                        assert evaluate(top, cells) == expected >> (size - 8), (low, size, first, second, near, far)
