@@ -25,9 +25,6 @@ from .trace import Access, Trace
 
 OutcomeKind = Literal["halted", "target", "fault", "unsupported", "limit", "exited"]
 
-# A Thumb IT block is decoded as one unit: the IT instruction and up to four 32-bit instructions.
-_LONGEST_UNIT = 18
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -123,7 +120,7 @@ class Machine:
         self.exact_undefined = exact_undefined
         self.log_accesses = log_accesses
         self._row = decoder.row
-        self._window = max(self._row.max_instruction, _LONGEST_UNIT if self._row.mode_mask else 0)
+        self._window = self._row.longest_unit(self._row.mode_mask)
         self._interpreter: Interpreter[int] = Interpreter(decoder)
         self._domain = JournalDomain(memory, fresh, log_accesses)
         self._domain.registers.update(registers)

@@ -100,7 +100,7 @@ class CompiledMachine(Machine):
         if not self._compiling:
             return
         self._observer.owner = self
-        self._enforce = memory._enforce
+        self._enforce = memory.enforce
         self._views = Views(memory, self._row.big_endian, self._enforce)
         self._layout_of_memory = self._memory_layout()
         self._graph_interpreter: Interpreter[Node] = Interpreter(decoder)
