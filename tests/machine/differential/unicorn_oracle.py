@@ -109,7 +109,6 @@ class UnicornOracle:
             error = self._step(engine, pc)
             if self._interrupt is not None:
                 label = self._target.interrupts.get(self._interrupt)
-                self._engine = None  # an exception leaves state behind that later runs would see
                 if label is None:
                     raise OracleCannotTell(f"interrupt {self._interrupt}")
                 return Outcome({}, b"", case.pc, label)
@@ -117,7 +116,6 @@ class UnicornOracle:
             if self._thumb(case) and engine.query(unicorn.UC_QUERY_MODE) & unicorn.UC_MODE_THUMB:
                 pc |= 1
             if error is not None and not (error in _FETCH_ERRORS and pc != case.pc):
-                self._engine = None
                 if error not in _ERRORS:
                     raise OracleCannotTell(f"Unicorn error {error}")
                 return Outcome({}, b"", case.pc, _ERRORS[error])
