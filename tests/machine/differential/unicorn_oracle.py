@@ -109,6 +109,7 @@ class UnicornOracle:
             error = self._step(engine, pc)
             if self._interrupt is not None:
                 label = self._target.interrupts.get(self._interrupt)
+                self._engine = None  # an exception leaves state behind that later runs would see
                 if label is None:
                     raise OracleCannotTell(f"interrupt {self._interrupt}")
                 return Outcome({}, b"", case.pc, label)
