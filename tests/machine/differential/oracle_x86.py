@@ -7,6 +7,9 @@ from typing import Any
 import unicorn
 from unicorn import x86_const as x86
 
+from mcveto.machine.pcode import Instruction
+
+from .harness import Case, Outcome
 from .unicorn_oracle import Bits, UnicornTarget
 
 FLAG_BITS = {"CF": 0, "PF": 2, "AF": 4, "ZF": 6, "SF": 7, "DF": 10, "OF": 11}
@@ -53,3 +56,26 @@ def target(isa: str) -> UnicornTarget:
         INTERRUPTS,
         _newer_processor,
     )
+
+
+def unicorn_cannot_tell(instruction: Instruction, case: Case, ours: Outcome) -> bool:
+    """Where Unicorn contradicts the manual (docs/agreement/x86.md says how), or runs in kernel mode."""
+    mnemonic = instruction.mnemonic
+    if ours.fault == "general-protection":
+        return True  # privileged instructions run, alignment of vector operands is not checked
+    if mnemonic in ("SYSCALL", "SYSENTER", "NEG.LOCK", "NOP"):
+        return True
+    if mnemonic == "RET" and instruction.operands:
+        return True  # sign-extends the operand
+    if mnemonic in ("LAHF", "SAHF") and instruction.size > 1:
+        return True  # takes AH for SPL after a REX prefix
+    if mnemonic == "CMPXCHG" and "[" not in instruction.operands:
+        return True  # writes the destination register, clearing its upper half, although unequal
+    return ours.fault == "undefined-instruction" and mnemonic.endswith(".LOCK")
+
+
+def host_cannot_tell(instruction: Instruction, case: Case, ours: Outcome) -> bool:
+    """Where single-stepping shows: system calls, TF in pushed flags, branches that fault at once if non-canonical."""
+    if ours.fault == "system-call" or instruction.mnemonic.startswith("PUSHF"):
+        return True
+    return not ours.fault and ours.pc >= 1 << 47

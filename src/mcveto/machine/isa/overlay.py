@@ -191,7 +191,7 @@ def _find(ops: list[Op], selector: str, defect: Defect) -> int:
 
 
 def _with_explicit_memory(ops: list[Op], address_bytes: int) -> list[Op]:
-    """`ops` with every operand at a constant address loaded and stored, so that entries see one form of memory access."""
+    """`ops` with operands at constant addresses loaded and stored: entries see one form of memory access."""
     serial = 0
     index = 0
     while index < len(ops):
