@@ -90,14 +90,14 @@ def sampled(bench: Bench, share: float) -> Iterator[bytes]:
 
 
 def test_compiled_code_agrees(bench: Bench) -> None:
-    tally = bench.run(compiled(bench), 1, 1500)
+    tally = bench.run(compiled(bench), 1, 1200)
     check(tally)
     assert tally.agreement > 0.999, tally.line()
 
 
 def test_rare_instructions_agree_or_fail_closed(bench: Bench) -> None:
-    check(bench.run(sampled(bench, 0.05), 1, 1200))
-    check(bench.run(corpus_x86.random_bytes(bench.isa, bench.rng), 1, 800))
+    check(bench.run(sampled(bench, 0.03), 1, 800))
+    check(bench.run(corpus_x86.random_bytes(bench.isa, bench.rng), 1, 500))
 
 
 @pytest.mark.slow
