@@ -71,6 +71,7 @@ EXAMPLES = [
     Example("linux-system-call", N, "cd80", end="system-call"),
     Example("privileged", W, "f4", end="general-protection"),
     Example("not-in-64-bit-mode", W, "67ce", end="undefined-instruction"),
+    Example("inc-or-branch", N, "67ff23", {"EBX": DATA}, end=CLOSED),
     Example("inc-reserved", W, "fe13", {"RBX": DATA}, end="undefined-instruction"),
     Example("unpack-high-memory", W, "660f6d03", {"RBX": DATA}, end=CLOSED),
     Example("misaligned-vector-load", W, "0f2803", {"RBX": DATA + 8}, end="general-protection"),

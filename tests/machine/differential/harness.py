@@ -249,7 +249,7 @@ class Tally:
     def line(self) -> str:
         c = self.counts
         return (
-            f"{self.executions} executions: {c['agree']} agree, {c['undefined']} agree outside undefined bits, "
+            f"{self.executions} executions: {c['agree']} agree (both fault: {c['both fault']}), {c['undefined']} agree outside undefined bits, "
             f"{c['closed']} fail closed, {c['wrong']} wrong ({c['skipped']} skipped)"
         )
 
@@ -296,6 +296,7 @@ def judge(case: Case, emulator: Emulator, oracle: Oracle, tally: Tally, excuse: 
             return "undefined"
     if not found:
         tally.counts["agree"] += 1
+        tally.counts["both fault"] += bool(ours.fault)
         return "agree"
     tally.counts["wrong"] += 1
     tally.wrong_by_mnemonic[instruction.mnemonic] += 1
