@@ -249,7 +249,8 @@ class Tally:
     def line(self) -> str:
         c = self.counts
         return (
-            f"{self.executions} executions: {c['agree']} agree (both fault: {c['both fault']}), {c['undefined']} agree outside undefined bits, "
+            f"{self.executions} executions: {c['agree']} agree ({c['both fault']} of them fault on both sides), "
+            f"{c['undefined']} agree outside undefined bits, "
             f"{c['closed']} fail closed, {c['wrong']} wrong ({c['skipped']} skipped)"
         )
 
