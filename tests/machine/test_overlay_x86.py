@@ -64,7 +64,7 @@ EXAMPLES = [
     Example("bswap-16", N, "660fc8", end=CLOSED),
     Example("test-alias", N, "f6c801", end=CLOSED),
     Example("movnti-prefix", N, "f30fc303", {"EBX": DATA}, end=CLOSED),
-    Example("pextrw-memory", N, "660fc50300", end=CLOSED),
+    Example("register-source-only", N, "660fc50300", end=CLOSED),
     Example("breakpoint", N, "cc", end="breakpoint"),
     Example("into", N, "ce", {"OF": 1}, end="overflow-trap"),
     Example("into", N, "ce", {"OF": 0}, {"EAX": 0}),
