@@ -93,6 +93,7 @@ def test_compiled_code_agrees(bench: Bench) -> None:
     tally = bench.run(compiled(bench), 1, 800)
     check(tally)
     assert tally.agreement > 0.999, tally.line()
+    assert not tally.counts["undecoded"], "compiled code that the decoder refuses"
 
 
 def test_rare_instructions_agree_or_fail_closed(bench: Bench) -> None:
@@ -106,6 +107,7 @@ def test_hundred_thousand_executions(bench: Bench) -> None:
     tally = bench.run(compiled(bench), 2, 50_000)
     check(tally)
     assert tally.agreement > 0.999, tally.line()
+    assert not tally.counts["undecoded"], "compiled code that the decoder refuses"
     rare = bench.run(corpus_x86.systematic(bench.isa, bench.rng), 1, 40_000)
     rare.add(bench.run(corpus_x86.random_bytes(bench.isa, bench.rng), 2, 60_000 - rare.executions))
     check(rare)
