@@ -6,6 +6,7 @@ Each defect is one entry of `data/<family>.toml` with the evidence for it:
     id = "div-error"                        # unique; the tests are keyed by it
     isa = ["x86-32"]                        # optional: default all instruction sets of the family
     mnemonic = "I?DIV"                      # regular expression, whole SLEIGH mnemonic, case-insensitive
+    word = "divw"                           # optional regular expression, name of the checked encoding (below)
     operands = "..."                        # optional regular expression, whole operand text
     bytes = "..."                           # optional regular expression, prefix of the hexadecimal bytes
     evidence = "where the manual says so, and what SLEIGH does instead"
@@ -22,6 +23,17 @@ Entries apply in file order, each to the result of the one before. A division th
 `unsupported` for a zero divisor: P-code does not say what it means.
 
 CALLOTHER operations not listed under [callother] (value "nop" or "trap KIND") are unsupported.
+
+A file for fixed 32-bit words may list the encodings that were reviewed and tested, one per line:
+
+    checked = '''
+    lwzu  100001 ttttt aaaaa dddddddddddddddd  if a != 0 and a != t
+    '''
+
+0 and 1 must match, a letter names a field, a condition on the fields may follow. Any other word is unsupported before
+SLEIGH sees it, so that reserved bits, invalid forms and untested instructions fail closed. An entry's `word` is a
+regular expression for the name of the encoding (SLEIGH's mnemonics are aliases that depend on the operands), and its
+code may use the fields as constants ($a, $t).
 """
 
 from __future__ import annotations
@@ -30,7 +42,8 @@ import re
 import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from types import CodeType
+from typing import Any, NamedTuple
 
 from ..faults import FaultKind, Unsupported
 from ..pcode import DIVISIONS, FreshOrigin, Op, Space, Varnode
@@ -43,6 +56,7 @@ _FIELDS = {
     "mnemonic",
     "operands",
     "bytes",
+    "word",
     "evidence",
     "bind",
     "place",
@@ -61,6 +75,7 @@ class Defect:
     mnemonic: re.Pattern[str]
     operands: re.Pattern[str] | None
     encoding: re.Pattern[str] | None
+    word: re.Pattern[str] | None
     evidence: str
     bind: tuple[tuple[str, str], ...]
     place: str
@@ -70,12 +85,37 @@ class Defect:
     unsupported: str
     guards_division: bool
 
-    def matches(self, mnemonic: str, operands: str, code: bytes) -> bool:
+    def matches(self, mnemonic: str, operands: str, code: bytes, word: str) -> bool:
         return (
             self.mnemonic.fullmatch(mnemonic) is not None
+            and (self.word is None or self.word.fullmatch(word) is not None)
             and (self.operands is None or self.operands.fullmatch(operands) is not None)
             and (self.encoding is None or self.encoding.match(code.hex()) is not None)
         )
+
+
+class Encoding(NamedTuple):
+    """The 32-bit words w with w & mask == value whose fields satisfy the condition."""
+
+    name: str
+    mask: int
+    value: int
+    fields: tuple[tuple[str, int, int], ...]
+    condition: CodeType | None
+
+    def matches(self, word: int) -> bool:
+        if word & self.mask != self.value:
+            return False
+        return self.condition is None or bool(eval(self.condition, {"__builtins__": {}}, self.values(word)))
+
+    def values(self, word: int) -> dict[str, int]:
+        return {letter: word >> low & (1 << bits) - 1 for letter, low, bits in self.fields}
+
+    def constants(self, word: int) -> dict[str, Varnode]:
+        """The fields as constants of the smallest of 1, 2 or 4 bytes."""
+        values = self.values(word)
+        sizes = {letter: next(size for size in (1, 2, 4) if bits <= 8 * size) for letter, _, bits in self.fields}
+        return {letter: Varnode(Space.CONST, values[letter], size) for letter, size in sizes.items()}
 
 
 class Overlay:
@@ -87,6 +127,17 @@ class Overlay:
         self._registers = registers
         self.defects = [_read(entry) for entry in raw.get("defect", []) if row.name in entry.get("isa", [row.name])]
         self._candidates: dict[str, tuple[Defect, ...]] = {}
+        self.checked = [_read_encoding(line) for line in raw.get("checked", "").strip().splitlines()]
+
+    def checked_encoding(self, code: bytes) -> tuple[str, dict[str, Varnode]]:
+        """Name and fields of the checked encoding `code` starts with; raises Unsupported if listed ones do not fit."""
+        if not self.checked:
+            return "", {}
+        word = int.from_bytes(code[:4], "big" if self._row.big_endian else "little")
+        for encoding in self.checked:
+            if encoding.matches(word):
+                return encoding.name, encoding.constants(word)
+        raise Unsupported(f"instruction word {word:#010x}, not among the checked encodings")
 
     def apply(self, ops: list[Op], mnemonic: str, operands: str, code: bytes) -> list[Op]:
         """The corrected operations of one instruction; raises Unsupported where the overlay says so."""
@@ -94,14 +145,15 @@ class Overlay:
         if candidates is None:
             candidates = tuple(d for d in self.defects if d.mnemonic.fullmatch(mnemonic))
             self._candidates[mnemonic] = candidates
+        word, fields = self.checked_encoding(code)
         guarded = False
         for number, defect in enumerate(candidates):
-            if not defect.matches(mnemonic, operands, code):
+            if not defect.matches(mnemonic, operands, code, word):
                 continue
             if defect.unsupported:
                 raise Unsupported(defect.unsupported)
             if defect.code:
-                ops = self._splice(ops, defect, 16 * number)
+                ops = self._splice(ops, defect, 16 * number, fields)
             for name in defect.undefined:
                 register = self._registers[name]
                 zero = Varnode(Space.CONST, 0, register.size)
@@ -112,8 +164,8 @@ class Overlay:
             guarded = guarded or defect.guards_division
         return ops if guarded else _with_division_guards(ops)
 
-    def _splice(self, ops: list[Op], defect: Defect, first_temporary: int) -> list[Op]:
-        bound: dict[str, Varnode] = {}
+    def _splice(self, ops: list[Op], defect: Defect, first_temporary: int, fields: dict[str, Varnode]) -> list[Op]:
+        bound = dict(fields)
         for name, selector in defect.bind:
             where, _, slot = selector.rpartition(".")
             op = ops[_find(ops, where, defect)]
@@ -160,14 +212,15 @@ def _read(entry: dict[str, Any]) -> Defect:
     def pattern(name: str) -> re.Pattern[str] | None:
         return re.compile(entry[name], re.IGNORECASE) if name in entry else None
 
-    mnemonic = pattern("mnemonic")
+    mnemonic = pattern("mnemonic") or (re.compile(".*") if "word" in entry else None)
     if mnemonic is None or not entry.get("evidence"):
-        raise ValueError(f"overlay entry {entry.get('id')} needs a mnemonic and evidence")
+        raise ValueError(f"overlay entry {entry.get('id')} needs a mnemonic (or word) and evidence")
     return Defect(
         id=entry["id"],
         mnemonic=mnemonic,
         operands=pattern("operands"),
         encoding=pattern("bytes"),
+        word=pattern("word"),
         evidence=entry["evidence"],
         bind=tuple(entry.get("bind", {}).items()),
         place=entry.get("place", "end"),
@@ -177,6 +230,20 @@ def _read(entry: dict[str, Any]) -> Defect:
         unsupported=entry.get("unsupported", ""),
         guards_division=entry.get("guards_division", False),
     )
+
+
+def _read_encoding(line: str) -> Encoding:
+    pattern, _, condition = line.partition(" if ")
+    name, *parts = pattern.split()
+    bits = "".join(parts)
+    if len(bits) != 32:
+        raise ValueError(f"encoding {name} has {len(bits)} bits")
+    fields = tuple(
+        (letter, 31 - bits.rindex(letter), bits.count(letter)) for letter in sorted(set(bits)) if letter.isalpha()
+    )
+    mask = int("".join("1" if bit in "01" else "0" for bit in bits), 2)
+    value = int("".join(bit if bit in "01" else "0" for bit in bits), 2)
+    return Encoding(name, mask, value, fields, compile(condition.strip(), name, "eval") if condition else None)
 
 
 def _find(ops: list[Op], selector: str, defect: Defect) -> int:

@@ -100,6 +100,7 @@ class Decoder:
     def _decode(self, pc: int, address: int, mode: int, code: bytes) -> Instruction:
         if mode == 1 and _it_block_length(code, self.row.big_endian):
             return self._decode_it_block(pc, address, code)
+        self.overlay.checked_encoding(code)
         translator = self._translator(mode, False)
         raw, texts = translator.translate(code, address, 1)
         text = texts[0]
