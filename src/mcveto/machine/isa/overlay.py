@@ -178,9 +178,9 @@ class Overlay:
         if defect.place == "whole":
             return added
         if defect.place == "start":
-            return _replace(ops, 0, 0, added)
+            return replaced(ops, 0, 0, added)
         if defect.place == "end":
-            return _replace(ops, len(ops), len(ops), added)
+            return replaced(ops, len(ops), len(ops), added)
         at = _find(ops, selector, defect)
         first, last = {
             "before": (at, at),
@@ -188,7 +188,7 @@ class Overlay:
             "instead of": (at, at + 1),
             "from": (at, len(ops)),
         }[where]
-        return _replace(ops, first, last, added)
+        return replaced(ops, first, last, added)
 
     def _zero_extended(self, ops: list[Op]) -> list[Op]:
         wide = {self._registers[name].offset: self._registers[name] for name in self._row.general}
@@ -255,7 +255,7 @@ def _find(ops: list[Op], selector: str, defect: Defect) -> int:
     return found[number]
 
 
-def _replace(ops: list[Op], first: int, last: int, added: list[Op]) -> list[Op]:
+def replaced(ops: list[Op], first: int, last: int, added: list[Op]) -> list[Op]:
     """`ops` with [first, last) replaced; relative branches of `ops` keep their destinations.
 
     A branch to the first replaced position lands on the first added operation, so that a guard put before an
@@ -296,5 +296,5 @@ def _with_division_guards(ops: list[Op]) -> list[Op]:
             Op("INT_EQUAL", _GUARD_TEMPORARY, (divisor, zero)),
             Op("TRAP", None, (kind, _GUARD_TEMPORARY)),
         ]
-        ops = _replace(ops, index, index, guard)
+        ops = replaced(ops, index, index, guard)
     return ops
