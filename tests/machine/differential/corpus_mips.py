@@ -1,8 +1,8 @@
 """Instruction words that compilers emit for MIPS32 release 2, by checked encoding.
 
 Up to 16 distinct words of each, drawn from 29,342 instructions: small integer functions at -O0, -O1, -O2, -O3 and
--Os and a statically linked program with its C library, built with `python -m ziglang cc`. Written big-endian; a branch is
-followed by the instruction in its delay slot.
+-Os and a statically linked program with its C library, built with `python -m ziglang cc`. Written big-endian;
+a branch is followed by the instruction in its delay slot.
 """
 
 from __future__ import annotations

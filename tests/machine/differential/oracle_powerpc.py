@@ -112,7 +112,7 @@ class PowerPcOracle:
             self._engine = None  # an exception leaves state behind that later runs would see
             if self._interrupt is None and error in _MEMORY_ERRORS:
                 return Outcome({}, b"", case.pc, MEMORY_FAULT)
-            if self._interrupt in _INTERRUPTS:
+            if self._interrupt is not None and self._interrupt in _INTERRUPTS:
                 return Outcome({}, b"", case.pc, _INTERRUPTS[self._interrupt])
             raise OracleCannotTell(f"interrupt {self._interrupt}, error {error}")
         if self._read_code:

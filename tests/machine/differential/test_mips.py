@@ -50,7 +50,7 @@ def with_delay_slot(rng: Random, word: int) -> tuple[int, ...]:
 
 def prepare(rng: Random, encoding: Encoding, case: Case) -> Case:
     """SC mostly after an LL to the address it uses, jumps mostly to code."""
-    if encoding.name not in ("ll", "sc", "jr", "jalr") or not rng.randrange(8):
+    if encoding.name not in ("ll", "sc", "jr", "jalr") or not rng.randrange(32):
         return case
     word = int.from_bytes(case.code[:4], "big")
     if not encoding.matches(word):
@@ -77,11 +77,12 @@ def check(isa: str, executions: int, seed: int) -> dict[str, Tally]:
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_agrees_with_unicorn(isa: str) -> None:
-    check(isa, 4_000, seed=1)
+    check(isa, 3_000, seed=1)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("isa", ISAS)
 def test_agrees_with_unicorn_on_many(isa: str) -> None:
-    tallies = check(isa, 120_000, seed=2)
+    tallies = check(isa, 104_000, seed=2)
     assert sum(tally.executions for tally in tallies.values()) >= 100_000

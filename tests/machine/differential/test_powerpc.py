@@ -41,7 +41,7 @@ def base_registers(encoding: Encoding, word: int) -> tuple[str, ...]:
 
 def prepare(rng: Random, encoding: Encoding, case: Case) -> Case:
     """Reservations for the instructions that care, mostly at the address they use."""
-    if encoding.name not in ("lwarx", "stwcx.") or not rng.randrange(4):
+    if encoding.name not in ("lwarx", "stwcx.") or not rng.randrange(32):
         return case
     word = int.from_bytes(case.code, "big")
     if not encoding.matches(word):
@@ -68,11 +68,12 @@ def check(isa: str, executions: int, seed: int) -> dict[str, Tally]:
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_agrees_with_unicorn(isa: str) -> None:
-    check(isa, 4_000, seed=1)
+    check(isa, 3_000, seed=1)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("isa", ISAS)
 def test_agrees_with_unicorn_on_many(isa: str) -> None:
-    tallies = check(isa, 120_000, seed=2)
+    tallies = check(isa, 104_000, seed=2)
     assert sum(tally.executions for tally in tallies.values()) >= 100_000
