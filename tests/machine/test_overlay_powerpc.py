@@ -41,6 +41,9 @@ EXAMPLES = [
     Example(
         "branch-if-false-and-count", BE, "40020008", {"CTR": 2}, {"CTR": 1}, transfer=Transfer.JUMP, target=CODE + 8
     ),
+    # add. r3,r4,r5 and andi. r3,r4,0xf: nothing of the old field stays
+    Example("record-form", BE, "7c642a15", {"r4": 1, "r5": 2, "cr0": 0xFA, "xer_so": 1}, {"r3": 3, "cr0": 5}),
+    Example("record-form", LE, "7083000f", {"r4": 0x80, "cr0": 0xFF}, {"r3": 0, "cr0": 2}),
     # twgt, twlgt, tweqi 5, tweqi 5 not hit
     Example("trap-word", BE, "7d032008", {"r3": 1, "r4": 0xFFFFFFFF}, fault="breakpoint"),
     Example("trap-word", BE, "7c232008", {"r3": 1, "r4": 0xFFFFFFFF}, {}),

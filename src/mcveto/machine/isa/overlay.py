@@ -18,7 +18,8 @@ Each defect is one entry of `data/<family>.toml` with the evidence for it:
     unsupported = "reason"                  # fail closed
     guards_division = true                  # this entry makes a zero divisor impossible
 
-A selector S is OPCODE, OPCODE#n (n-th, from 0) or OPCODE#last; in `bind` it is followed by .in0 .in1 .in2 or .out.
+A selector S is OPCODE, OPCODE#n (n-th, from 0; negative: from the end) or OPCODE#last; in `bind` it is followed by .in0
+.in1 .in2 or .out.
 Entries apply in file order, each to the result of the one before. A division that no entry guards gets a TRAP
 `unsupported` for a zero divisor: P-code does not say what it means.
 
@@ -250,7 +251,7 @@ def _find(ops: list[Op], selector: str, defect: Defect) -> int:
     opcode, _, which = selector.partition("#")
     found = [index for index, op in enumerate(ops) if op.opcode == opcode]
     number = -1 if which == "last" else int(which or 0)
-    if not found or number >= len(found):
+    if not found or not -len(found) <= number < len(found):
         raise Unsupported(f"overlay {defect.id} does not fit this form")
     return found[number]
 
