@@ -207,7 +207,10 @@ def steered(case: Case, emulator: Emulator, rng: Random, address_registers: tupl
         for name in rng.sample(address_registers, len(address_registers)):
             moved = case.registers[name] + wanted - fault.address & (1 << emulator.bits[name]) - 1
             candidate = replace(case, registers={**case.registers, name: moved})
-            emulator.run(candidate)
+            try:
+                emulator.run(candidate)
+            except Unsupported:
+                continue
             now = emulator.last_fault
             if now is None or now.address != fault.address:
                 case = candidate

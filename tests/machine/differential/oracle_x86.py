@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import unicorn
 from unicorn import x86_const as x86
 
@@ -24,12 +26,17 @@ INTERRUPTS = {
     6: "undefined-instruction",
     13: "general-protection",
     14: "memory",
+    0x80: "system-call",
 }
 
 
 def names(isa: str) -> tuple[str, ...]:
     """Everything compared: general registers, flags, XMM registers."""
     return (*GENERAL[isa], *FLAG_BITS, *(f"XMM{i}" for i in range(VECTORS[isa])))
+
+
+def _newer_processor(engine: Any) -> None:
+    engine.ctl_set_cpu_model(x86.UC_CPU_X86_ICELAKE_SERVER)
 
 
 def target(isa: str) -> UnicornTarget:
@@ -44,4 +51,5 @@ def target(isa: str) -> UnicornTarget:
         registers,
         x86.UC_X86_REG_EIP if bits == 32 else x86.UC_X86_REG_RIP,
         INTERRUPTS,
+        _newer_processor,
     )

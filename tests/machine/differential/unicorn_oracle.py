@@ -117,7 +117,6 @@ class UnicornOracle:
             if self._thumb(case) and engine.query(unicorn.UC_QUERY_MODE) & unicorn.UC_MODE_THUMB:
                 pc |= 1
             if error is not None and not (error in _FETCH_ERRORS and pc != case.pc):
-                self._engine = None
                 if error not in _ERRORS:
                     raise OracleCannotTell(f"Unicorn error {error}")
                 return Outcome({}, b"", case.pc, _ERRORS[error])

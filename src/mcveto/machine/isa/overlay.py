@@ -67,6 +67,7 @@ _FIELDS = {
     "unsupported",
     "guards_division",
 }
+_MEMORY_TEMPORARIES = TEMPORARY_BASE << 2
 _GUARD_TEMPORARY = Varnode(Space.UNIQUE, TEMPORARY_BASE - 64, 1)
 
 
@@ -147,12 +148,13 @@ class Overlay:
             candidates = tuple(d for d in self.defects if d.mnemonic.fullmatch(mnemonic))
             self._candidates[mnemonic] = candidates
         word, fields = self.checked_encoding(code)
+        ops = _with_explicit_memory(ops, self._row.address_bytes)
         guarded = False
         for number, defect in enumerate(candidates):
             if not defect.matches(mnemonic, operands, code, word):
                 continue
             if defect.unsupported:
-                raise Unsupported(defect.unsupported)
+                raise Unsupported(f"{defect.unsupported} ({mnemonic} {operands})")
             if defect.code:
                 ops = self._splice(ops, defect, 16 * number, fields)
             for name in defect.undefined:
@@ -254,6 +256,35 @@ def _find(ops: list[Op], selector: str, defect: Defect) -> int:
     if not found or not -len(found) <= number < len(found):
         raise Unsupported(f"overlay {defect.id} does not fit this form")
     return found[number]
+
+
+def _with_explicit_memory(ops: list[Op], address_bytes: int) -> list[Op]:
+    """`ops` with every operand at a constant address loaded and stored, so that entries see one form of memory access."""
+    serial = 0
+    index = 0
+    while index < len(ops):
+        op = ops[index]
+        jumps = op.opcode in ("BRANCH", "CBRANCH", "CALL")
+        around: tuple[list[Op], list[Op]] = ([], [])
+        inputs = list(op.inputs)
+        output = op.output
+        for position, varnode in enumerate(inputs):
+            if varnode.space is Space.RAM and not (jumps and position == 0):
+                inputs[position] = Varnode(Space.UNIQUE, _MEMORY_TEMPORARIES + 64 * serial, varnode.size)
+                around[0].append(Op("LOAD", inputs[position], (Varnode(Space.CONST, varnode.offset, address_bytes),)))
+                serial += 1
+        if output is not None and output.space is Space.RAM:
+            address = Varnode(Space.CONST, output.offset, address_bytes)
+            output = Varnode(Space.UNIQUE, _MEMORY_TEMPORARIES + 64 * serial, output.size)
+            around[1].append(Op("STORE", None, (address, output)))
+            serial += 1
+        if around[0] or around[1]:
+            added = [*around[0], Op(op.opcode, output, tuple(inputs)), *around[1]]
+            ops = replaced(ops, index, index + 1, added)
+            index += len(added)
+        else:
+            index += 1
+    return ops
 
 
 def replaced(ops: list[Op], first: int, last: int, added: list[Op]) -> list[Op]:
