@@ -130,13 +130,18 @@ class Overlay:
         self.defects = [_read(entry) for entry in raw.get("defect", []) if row.name in entry.get("isa", [row.name])]
         self._candidates: dict[str, tuple[Defect, ...]] = {}
         self.checked = [_read_encoding(line) for line in raw.get("checked", "").strip().splitlines()]
+        # By the six bits that are the major opcode on the machines concerned; only to search less.
+        self._by_opcode = [
+            [encoding for encoding in self.checked if (opcode << 26 ^ encoding.value) & encoding.mask & 63 << 26 == 0]
+            for opcode in range(64)
+        ]
 
     def checked_encoding(self, code: bytes) -> tuple[str, dict[str, Varnode]]:
         """Name and fields of the checked encoding `code` starts with; raises Unsupported if listed ones do not fit."""
         if not self.checked:
             return "", {}
         word = int.from_bytes(code[:4], "big" if self._row.big_endian else "little")
-        for encoding in self.checked:
+        for encoding in self._by_opcode[word >> 26]:
             if encoding.matches(word):
                 return encoding.name, encoding.constants(word)
         raise Unsupported(f"instruction word {word:#010x}, not among the checked encodings")
