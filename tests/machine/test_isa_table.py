@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from mcveto.machine.isa import decoder_for, isa_rows
-from mcveto.program.image import ISAS
+from mcveto.program.image import ISAS, address_bits, is_big_endian
 
 ROWS = sorted(isa_rows())
 
 
 def test_the_image_loader_and_the_table_know_the_same_instruction_sets() -> None:
     assert sorted(ISAS) == ROWS
+    for name, row in isa_rows().items():
+        assert (address_bits(name), is_big_endian(name)) == (row.address_bits, row.big_endian)
 
 
 @pytest.mark.parametrize("isa", ROWS)

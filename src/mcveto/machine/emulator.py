@@ -25,9 +25,6 @@ from .trace import Access, Trace
 
 OutcomeKind = Literal["halted", "target", "fault", "unsupported", "limit", "exited"]
 
-# A Thumb IT block is decoded as one unit: the IT instruction and up to four 32-bit instructions.
-_LONGEST_UNIT = 18
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -123,11 +120,13 @@ class Machine:
         self.exact_undefined = exact_undefined
         self.log_accesses = log_accesses
         self._row = decoder.row
-        self._window = max(self._row.max_instruction, _LONGEST_UNIT if self._row.mode_mask else 0)
+        self._window = self._row.longest_unit(self._row.mode_mask)
         self._interpreter: Interpreter[int] = Interpreter(decoder)
         self._domain = JournalDomain(memory, fresh, log_accesses)
         self._domain.registers.update(registers)
         self._decoded: dict[int, list[Instruction]] = {}
+        self._last_instruction: Instruction
+        self._last_transfer: Transfer
         self._single_paths: dict[tuple[Instruction, Transfer], int] = {}
 
     @property
@@ -200,6 +199,7 @@ class Machine:
             return Outcome("unsupported", self.pc, None, None, str(error))
         assert isinstance(target, int)
         self.pc = target
+        self._last_instruction, self._last_transfer = instruction, transfer
         key = (instruction, transfer)
         number = self._single_paths.get(key)
         if number is None:

@@ -135,7 +135,7 @@ class Interpreter(Generic[V]):
                 assert isinstance(kind, Varnode)
                 if domain.decide(self._read(inputs[1], domain, temporaries)):
                     if kind.offset == FaultKind.UNSUPPORTED:
-                        raise Unsupported("division by zero whose result the manual leaves open")
+                        raise Unsupported("operands for which the manual leaves the result open")
                     raise Fault(FaultKind(kind.offset))
                 continue
             elif opcode == "NOP":

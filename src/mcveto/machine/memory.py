@@ -78,7 +78,7 @@ class Memory:
         self._starts = [region.start for region in self.regions]
         self._mask = (1 << address_bits) - 1
         self._order: str = "big" if big_endian else "little"
-        self._enforce = enforce
+        self.enforce = enforce
 
     def region_of(self, address: int) -> Region | None:
         at = bisect_right(self._starts, address) - 1
@@ -88,7 +88,7 @@ class Memory:
 
     def load(self, address: int, size: int) -> int:
         region = self.region_of(address)
-        if region is not None and address + size <= region.end and (region.permissions & READ or not self._enforce):
+        if region is not None and address + size <= region.end and (region.permissions & READ or not self.enforce):
             at = address - region.start
             return int.from_bytes(region.data[at : at + size], self._order)  # type: ignore[arg-type]
         return int.from_bytes(self._read_bytes(address, size, READ), self._order)  # type: ignore[arg-type]
@@ -96,7 +96,7 @@ class Memory:
     def store(self, address: int, value: int, size: int) -> None:
         region = self.region_of(address)
         content = value.to_bytes(size, self._order)  # type: ignore[arg-type]
-        if region is not None and address + size <= region.end and (region.permissions & WRITE or not self._enforce):
+        if region is not None and address + size <= region.end and (region.permissions & WRITE or not self.enforce):
             at = address - region.start
             region.data[at : at + size] = content
             return
@@ -107,7 +107,7 @@ class Memory:
     def fetch(self, address: int, size: int) -> bytes:
         """Up to `size` executable bytes at `address`; at least one, or a fault."""
         region = self.region_of(address)
-        if region is not None and address + size <= region.end and (region.permissions & EXECUTE or not self._enforce):
+        if region is not None and address + size <= region.end and (region.permissions & EXECUTE or not self.enforce):
             at = address - region.start
             return bytes(region.data[at : at + size])
         found = bytearray()
@@ -150,6 +150,6 @@ class Memory:
             region = self.region_of(where)
             if region is None:
                 raise Fault(missing(needed), where, size)
-            if self._enforce and not region.permissions & needed:
+            if self.enforce and not region.permissions & needed:
                 raise Fault(denied(needed), where, size)
             yield region, where - region.start

@@ -6,6 +6,7 @@ Each defect is one entry of `data/<family>.toml` with the evidence for it:
     id = "div-error"                        # unique; the tests are keyed by it
     isa = ["x86-32"]                        # optional: default all instruction sets of the family
     mnemonic = "I?DIV"                      # regular expression, whole SLEIGH mnemonic, case-insensitive
+    word = "divw"                           # optional regular expression, name of the checked encoding (below)
     operands = "..."                        # optional regular expression, whole operand text
     bytes = "..."                           # optional regular expression, prefix of the hexadecimal bytes
     evidence = "where the manual says so, and what SLEIGH does instead"
@@ -17,11 +18,23 @@ Each defect is one entry of `data/<family>.toml` with the evidence for it:
     unsupported = "reason"                  # fail closed
     guards_division = true                  # this entry makes a zero divisor impossible
 
-A selector S is OPCODE, OPCODE#n (n-th, from 0) or OPCODE#last; in `bind` it is followed by .in0 .in1 .in2 or .out.
+A selector S is OPCODE, OPCODE#n (n-th, from 0; negative: from the end) or OPCODE#last; in `bind` it is followed by .in0
+.in1 .in2 or .out.
 Entries apply in file order, each to the result of the one before. A division that no entry guards gets a TRAP
 `unsupported` for a zero divisor: P-code does not say what it means.
 
 CALLOTHER operations not listed under [callother] (value "nop" or "trap KIND") are unsupported.
+
+A file for fixed 32-bit words may list the encodings that were reviewed and tested, one per line:
+
+    checked = '''
+    lwzu  100001 ttttt aaaaa dddddddddddddddd  if a != 0 and a != t
+    '''
+
+0 and 1 must match, a letter names a field, a condition on the fields may follow. Any other word is unsupported before
+SLEIGH sees it, so that reserved bits, invalid forms and untested instructions fail closed. An entry's `word` is a
+regular expression for the name of the encoding (SLEIGH's mnemonics are aliases that depend on the operands), and its
+code may use the fields as constants ($a, $t).
 """
 
 from __future__ import annotations
@@ -30,7 +43,8 @@ import re
 import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from types import CodeType
+from typing import Any, NamedTuple
 
 from ..faults import FaultKind, Unsupported
 from ..pcode import DIVISIONS, FreshOrigin, Op, Space, Varnode
@@ -43,6 +57,7 @@ _FIELDS = {
     "mnemonic",
     "operands",
     "bytes",
+    "word",
     "evidence",
     "bind",
     "place",
@@ -52,6 +67,7 @@ _FIELDS = {
     "unsupported",
     "guards_division",
 }
+_MEMORY_TEMPORARIES = TEMPORARY_BASE << 2
 _GUARD_TEMPORARY = Varnode(Space.UNIQUE, TEMPORARY_BASE - 64, 1)
 
 
@@ -61,6 +77,7 @@ class Defect:
     mnemonic: re.Pattern[str]
     operands: re.Pattern[str] | None
     encoding: re.Pattern[str] | None
+    word: re.Pattern[str] | None
     evidence: str
     bind: tuple[tuple[str, str], ...]
     place: str
@@ -70,12 +87,37 @@ class Defect:
     unsupported: str
     guards_division: bool
 
-    def matches(self, mnemonic: str, operands: str, code: bytes) -> bool:
+    def matches(self, mnemonic: str, operands: str, code: bytes, word: str) -> bool:
         return (
             self.mnemonic.fullmatch(mnemonic) is not None
+            and (self.word is None or self.word.fullmatch(word) is not None)
             and (self.operands is None or self.operands.fullmatch(operands) is not None)
             and (self.encoding is None or self.encoding.match(code.hex()) is not None)
         )
+
+
+class Encoding(NamedTuple):
+    """The 32-bit words w with w & mask == value whose fields satisfy the condition."""
+
+    name: str
+    mask: int
+    value: int
+    fields: tuple[tuple[str, int, int], ...]
+    condition: CodeType | None
+
+    def matches(self, word: int) -> bool:
+        if word & self.mask != self.value:
+            return False
+        return self.condition is None or bool(eval(self.condition, {"__builtins__": {}}, self.values(word)))
+
+    def values(self, word: int) -> dict[str, int]:
+        return {letter: word >> low & (1 << bits) - 1 for letter, low, bits in self.fields}
+
+    def constants(self, word: int) -> dict[str, Varnode]:
+        """The fields as constants of the smallest of 1, 2 or 4 bytes."""
+        values = self.values(word)
+        sizes = {letter: next(size for size in (1, 2, 4) if bits <= 8 * size) for letter, _, bits in self.fields}
+        return {letter: Varnode(Space.CONST, values[letter], size) for letter, size in sizes.items()}
 
 
 class Overlay:
@@ -87,6 +129,22 @@ class Overlay:
         self._registers = registers
         self.defects = [_read(entry) for entry in raw.get("defect", []) if row.name in entry.get("isa", [row.name])]
         self._candidates: dict[str, tuple[Defect, ...]] = {}
+        self.checked = [_read_encoding(line) for line in raw.get("checked", "").strip().splitlines()]
+        # By the six bits that are the major opcode on the machines concerned; only to search less.
+        self._by_opcode = [
+            [encoding for encoding in self.checked if (opcode << 26 ^ encoding.value) & encoding.mask & 63 << 26 == 0]
+            for opcode in range(64)
+        ]
+
+    def checked_encoding(self, code: bytes) -> tuple[str, dict[str, Varnode]]:
+        """Name and fields of the checked encoding `code` starts with; raises Unsupported if listed ones do not fit."""
+        if not self.checked:
+            return "", {}
+        word = int.from_bytes(code[:4], "big" if self._row.big_endian else "little")
+        for encoding in self._by_opcode[word >> 26]:
+            if encoding.matches(word):
+                return encoding.name, encoding.constants(word)
+        raise Unsupported(f"instruction word {word:#010x}, not among the checked encodings")
 
     def apply(self, ops: list[Op], mnemonic: str, operands: str, code: bytes) -> list[Op]:
         """The corrected operations of one instruction; raises Unsupported where the overlay says so."""
@@ -94,14 +152,16 @@ class Overlay:
         if candidates is None:
             candidates = tuple(d for d in self.defects if d.mnemonic.fullmatch(mnemonic))
             self._candidates[mnemonic] = candidates
+        word, fields = self.checked_encoding(code)
+        ops = _with_explicit_memory(ops, self._row.address_bytes)
         guarded = False
         for number, defect in enumerate(candidates):
-            if not defect.matches(mnemonic, operands, code):
+            if not defect.matches(mnemonic, operands, code, word):
                 continue
             if defect.unsupported:
-                raise Unsupported(defect.unsupported)
+                raise Unsupported(f"{defect.unsupported} ({mnemonic} {operands})")
             if defect.code:
-                ops = self._splice(ops, defect, 16 * number)
+                ops = self._splice(ops, defect, 16 * number, fields)
             for name in defect.undefined:
                 register = self._registers[name]
                 zero = Varnode(Space.CONST, 0, register.size)
@@ -112,8 +172,8 @@ class Overlay:
             guarded = guarded or defect.guards_division
         return ops if guarded else _with_division_guards(ops)
 
-    def _splice(self, ops: list[Op], defect: Defect, first_temporary: int) -> list[Op]:
-        bound: dict[str, Varnode] = {}
+    def _splice(self, ops: list[Op], defect: Defect, first_temporary: int, fields: dict[str, Varnode]) -> list[Op]:
+        bound = dict(fields)
         for name, selector in defect.bind:
             where, _, slot = selector.rpartition(".")
             op = ops[_find(ops, where, defect)]
@@ -126,9 +186,9 @@ class Overlay:
         if defect.place == "whole":
             return added
         if defect.place == "start":
-            return _replace(ops, 0, 0, added)
+            return replaced(ops, 0, 0, added)
         if defect.place == "end":
-            return _replace(ops, len(ops), len(ops), added)
+            return replaced(ops, len(ops), len(ops), added)
         at = _find(ops, selector, defect)
         first, last = {
             "before": (at, at),
@@ -136,7 +196,7 @@ class Overlay:
             "instead of": (at, at + 1),
             "from": (at, len(ops)),
         }[where]
-        return _replace(ops, first, last, added)
+        return replaced(ops, first, last, added)
 
     def _zero_extended(self, ops: list[Op]) -> list[Op]:
         wide = {self._registers[name].offset: self._registers[name] for name in self._row.general}
@@ -160,14 +220,15 @@ def _read(entry: dict[str, Any]) -> Defect:
     def pattern(name: str) -> re.Pattern[str] | None:
         return re.compile(entry[name], re.IGNORECASE) if name in entry else None
 
-    mnemonic = pattern("mnemonic")
+    mnemonic = pattern("mnemonic") or (re.compile(".*") if "word" in entry else None)
     if mnemonic is None or not entry.get("evidence"):
-        raise ValueError(f"overlay entry {entry.get('id')} needs a mnemonic and evidence")
+        raise ValueError(f"overlay entry {entry.get('id')} needs a mnemonic (or word) and evidence")
     return Defect(
         id=entry["id"],
         mnemonic=mnemonic,
         operands=pattern("operands"),
         encoding=pattern("bytes"),
+        word=pattern("word"),
         evidence=entry["evidence"],
         bind=tuple(entry.get("bind", {}).items()),
         place=entry.get("place", "end"),
@@ -179,16 +240,59 @@ def _read(entry: dict[str, Any]) -> Defect:
     )
 
 
+def _read_encoding(line: str) -> Encoding:
+    pattern, _, condition = line.partition(" if ")
+    name, *parts = pattern.split()
+    bits = "".join(parts)
+    if len(bits) != 32:
+        raise ValueError(f"encoding {name} has {len(bits)} bits")
+    fields = tuple(
+        (letter, 31 - bits.rindex(letter), bits.count(letter)) for letter in sorted(set(bits)) if letter.isalpha()
+    )
+    mask = int("".join("1" if bit in "01" else "0" for bit in bits), 2)
+    value = int("".join(bit if bit in "01" else "0" for bit in bits), 2)
+    return Encoding(name, mask, value, fields, compile(condition.strip(), name, "eval") if condition else None)
+
+
 def _find(ops: list[Op], selector: str, defect: Defect) -> int:
     opcode, _, which = selector.partition("#")
     found = [index for index, op in enumerate(ops) if op.opcode == opcode]
     number = -1 if which == "last" else int(which or 0)
-    if not found or number >= len(found):
+    if not found or not -len(found) <= number < len(found):
         raise Unsupported(f"overlay {defect.id} does not fit this form")
     return found[number]
 
 
-def _replace(ops: list[Op], first: int, last: int, added: list[Op]) -> list[Op]:
+def _with_explicit_memory(ops: list[Op], address_bytes: int) -> list[Op]:
+    """`ops` with operands at constant addresses loaded and stored: entries see one form of memory access."""
+    serial = 0
+    index = 0
+    while index < len(ops):
+        op = ops[index]
+        jumps = op.opcode in ("BRANCH", "CBRANCH", "CALL")
+        around: tuple[list[Op], list[Op]] = ([], [])
+        inputs = list(op.inputs)
+        output = op.output
+        for position, varnode in enumerate(inputs):
+            if varnode.space is Space.RAM and not (jumps and position == 0):
+                inputs[position] = Varnode(Space.UNIQUE, _MEMORY_TEMPORARIES + 64 * serial, varnode.size)
+                around[0].append(Op("LOAD", inputs[position], (Varnode(Space.CONST, varnode.offset, address_bytes),)))
+                serial += 1
+        if output is not None and output.space is Space.RAM:
+            address = Varnode(Space.CONST, output.offset, address_bytes)
+            output = Varnode(Space.UNIQUE, _MEMORY_TEMPORARIES + 64 * serial, output.size)
+            around[1].append(Op("STORE", None, (address, output)))
+            serial += 1
+        if around[0] or around[1]:
+            added = [*around[0], Op(op.opcode, output, tuple(inputs)), *around[1]]
+            ops = replaced(ops, index, index + 1, added)
+            index += len(added)
+        else:
+            index += 1
+    return ops
+
+
+def replaced(ops: list[Op], first: int, last: int, added: list[Op]) -> list[Op]:
     """`ops` with [first, last) replaced; relative branches of `ops` keep their destinations.
 
     A branch to the first replaced position lands on the first added operation, so that a guard put before an
@@ -229,5 +333,5 @@ def _with_division_guards(ops: list[Op]) -> list[Op]:
             Op("INT_EQUAL", _GUARD_TEMPORARY, (divisor, zero)),
             Op("TRAP", None, (kind, _GUARD_TEMPORARY)),
         ]
-        ops = _replace(ops, index, index, guard)
+        ops = replaced(ops, index, index, guard)
     return ops

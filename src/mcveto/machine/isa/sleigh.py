@@ -4,6 +4,10 @@
 ARM's BLX commit context for other addresses inside the translator. We therefore decode an IT block as one unit in a
 translator of its own, remember which addresses a translator may have been told something about, and give such an
 address a new translator. Nothing is cached by address alone.
+
+A branch and the instruction in its delay slot are one unit. SLEIGH would paste the second into the first; we translate
+the branch with a marker in its slot, the slot's instruction by itself, correct each, and put the second where the
+marker is, with temporaries of its own.
 """
 
 from __future__ import annotations
@@ -14,9 +18,9 @@ from functools import cache
 from typing import Any
 
 from ..faults import FaultKind, Unsupported
-from ..pcode import Instruction, Op, Space, Varnode
+from ..pcode import BRANCHES, Instruction, Op, Space, Varnode
 from ..registers import RegisterLayout
-from .overlay import Overlay
+from .overlay import Overlay, replaced
 from .snippet import SnippetAssembler
 from .table import IsaRow, isa_rows
 
@@ -26,6 +30,9 @@ _SPACES = {
     "register": Space.REGISTER,
     "ram": Space.RAM,
 }
+_WORD = 4
+_DELAY_SLOT = "DELAY_SLOT"
+_SLOT_TEMPORARIES = 1 << 39
 # ARM: reading pc into lr tells SLEIGH that the next `bx` is a call.
 _COMMITS_NEXT = re.compile(r"lr,\s*pc\b.*")
 
@@ -114,8 +121,9 @@ class Decoder:
     def _decode(self, pc: int, address: int, mode: int, code: bytes) -> Instruction:
         if mode == 1 and _it_block_length(code, self.row.big_endian):
             return self._decode_it_block(pc, address, code)
+        self.overlay.checked_encoding(code)
         translator = self._translator(mode, False)
-        raw, texts = translator.translate(code, address, 1)
+        raw, texts = translator.translate(self._with_delay_marker(code), address, 1)
         text = texts[0]
         marks = raw[0].inputs
         length = sum(mark.size for mark in marks)
@@ -125,7 +133,17 @@ class Decoder:
         if self.row.mode_mask:
             self._remember_commits(mode, raw, text, address + length)
         ops = self._corrected(raw[1:], text, used)
-        return Instruction(pc, used, tuple(ops), text.mnem, text.body)
+        if self.row.delay_marker is None or length == _WORD:
+            ops = [Op("NOP", None, ()) if op.opcode == _DELAY_SLOT else op for op in ops]
+            return Instruction(pc, used, tuple(ops), text.mnem, text.body)
+        slot = self._decode(pc + _WORD, address + _WORD, mode, code[_WORD:length])
+        operands = f"{text.body}; {slot.text}"
+        return Instruction(pc, used, _with_delay_slot(ops, slot, address + length), text.mnem, operands)
+
+    def _with_delay_marker(self, code: bytes) -> bytes:
+        if self.row.delay_marker is None or len(code) < 2 * _WORD:
+            return code
+        return code[:_WORD] + self.row.delay_marker[1].to_bytes(_WORD, "big" if self.row.big_endian else "little")
 
     def _remember_commits(self, mode: int, raw: list[Any], text: Any, following: int) -> None:
         if text.mnem.lower().startswith("blx"):
@@ -177,6 +195,8 @@ class Decoder:
         opcode: str = raw.opcode.name
         if opcode == "CALLOTHER":
             name = raw.inputs[0].getUserDefinedOpName()
+            if self.row.delay_marker is not None and name == self.row.delay_marker[0]:
+                return Op(_DELAY_SLOT, None, ())
             treatment = self.overlay.callother.get(name, "")
             output = self._varnode(raw.output, True) if raw.output is not None else None
             if treatment == "nop" and output is None:
@@ -210,6 +230,29 @@ class Decoder:
         if key not in self._translators:
             self._translators[key] = _Translator(self.row.sleigh, self.row.modes[mode])
         return self._translators[key]
+
+
+def _with_delay_slot(ops: list[Op], slot: Instruction, following: int) -> tuple[Op, ...]:
+    """The operations of a branch with those of the instruction in its delay slot in place of the marker."""
+    inner: list[Op] = []
+    for index, op in enumerate(slot.ops):
+        if op.opcode in BRANCHES and op.inputs[0].space is not Space.CONST:
+            if op.opcode not in ("BRANCH", "CBRANCH") or op.inputs[0].offset != following:
+                raise Unsupported("branch in a delay slot")
+            end = Varnode(Space.CONST, len(slot.ops) - index, 4)
+            op = Op(op.opcode, None, (end, *op.inputs[1:]))
+        output = None if op.output is None else _moved(op.output)
+        inner.append(Op(op.opcode, output, tuple(map(_moved, op.inputs))))
+    marks = [index for index, op in enumerate(ops) if op.opcode == _DELAY_SLOT]
+    if len(marks) != 1 or slot.size != _WORD:
+        raise Unsupported("branch in a delay slot")
+    return tuple(replaced(ops, marks[0], marks[0] + 1, inner))
+
+
+def _moved(varnode: Varnode) -> Varnode:
+    if varnode.space is not Space.UNIQUE:
+        return varnode
+    return varnode._replace(offset=varnode.offset + _SLOT_TEMPORARIES)
 
 
 def _it_block_length(code: bytes, big_endian: bool) -> int:

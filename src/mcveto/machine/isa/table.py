@@ -32,6 +32,7 @@ class IsaRow:
     split: tuple[str, ...] = ()
     zero_register: str | None = None
     mode_register: str | None = None
+    delay_marker: tuple[str, int] | None = None
     modes: tuple[tuple[tuple[str, int], ...], ...] = ((),)
 
     @property
