@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mcveto.program.spec import Spec
 
 RIGHT, UNKNOWN, WRONG = "right", "unknown", "WRONG"
-_PAPER_TERMINATED = ("proof", "counterexample", "AE violation")
 _COLUMNS = ("outcome", "instr", "CE", "SE", "Ref", "seconds")
 
 
@@ -49,8 +48,9 @@ class Row:
         return "timeout" if self.verdict.reason == "time-out" else "unknown"
 
     @property
-    def is_like_the_paper(self) -> bool:
-        return self.paper["outcome"] in _PAPER_TERMINATED and self.outcome == self.paper["outcome"]
+    def paper_terminated(self) -> bool:
+        """Rows without figures exceeded the paper's limit."""
+        return "seconds" in self.paper
 
 
 @click.command()
@@ -158,8 +158,8 @@ def _totals(rows: list[Row], asked: int) -> Iterator[str]:
     grades = [row.grade for row in rows]
     yield f"{len(rows)} of {asked} programs: " + ", ".join(f"{grades.count(kind)} {kind}" for kind in (RIGHT, UNKNOWN))
     yield f"wrong: {grades.count(WRONG)}" + "".join(f" {row.paper['program']}" for row in rows if row.grade == WRONG)
-    terminated = [row for row in rows if row.paper["outcome"] in _PAPER_TERMINATED]
-    alike = sum(row.is_like_the_paper for row in terminated)
+    terminated = [row for row in rows if row.paper_terminated]
+    alike = sum(row.outcome == row.paper["outcome"] for row in terminated)
     yield f"where the paper's tool terminated, the same kind of verdict: {alike} of {len(terminated)}"
     for row in rows:
         if row.grade == UNKNOWN and row.outcome == "unknown":
