@@ -136,7 +136,7 @@ class Interpreter(Generic[V]):
                 assert isinstance(kind, Varnode)
                 if domain.decide(self._read(inputs[1], domain, temporaries)):
                     if kind.offset == FaultKind.UNSUPPORTED:
-                        raise Unsupported("division by zero whose result the manual leaves open")
+                        raise Unsupported("a case the manual leaves open (such as a division by zero)")
                     raise Fault(FaultKind(kind.offset))
                 continue
             elif opcode == "NOP":

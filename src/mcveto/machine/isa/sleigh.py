@@ -26,6 +26,8 @@ _SPACES = {
     "register": Space.REGISTER,
     "ram": Space.RAM,
 }
+# Offset of the temporary that takes writes to a register that always reads as 0.
+_NOBODY_READS = 1 << 41
 # ARM: reading pc into lr tells SLEIGH that the next `bx` is a call.
 _COMMITS_NEXT = re.compile(r"lr,\s*pc\b.*")
 
@@ -185,10 +187,11 @@ class Decoder:
         if space is None:
             raise Unsupported(f"storage in {raw.space.name} space")
         varnode = Varnode(space, raw.offset, raw.size)
+        if written and space is Space.CONST:
+            return Varnode(Space.UNIQUE, _NOBODY_READS, raw.size)  # how SLEIGH writes to a register that is always 0
         zero = self._zero
         if zero is not None and space is Space.REGISTER and zero.offset <= varnode.offset < zero.offset + zero.size:
-            # Reads give 0; a write goes to a temporary nobody reads.
-            return Varnode(Space.UNIQUE, (1 << 41), raw.size) if written else Varnode(Space.CONST, 0, raw.size)
+            return Varnode(Space.UNIQUE, _NOBODY_READS, raw.size) if written else Varnode(Space.CONST, 0, raw.size)
         return varnode
 
     def _translator(self, mode: int, block: bool) -> _Translator:
