@@ -28,6 +28,8 @@ _SPACES = {
 }
 # Offset of the temporary that takes writes to a register that always reads as 0.
 _NOBODY_READS = 1 << 41
+# Where registers that SLEIGH does not have are put, far above its own.
+_EXTRA_REGISTERS = 1 << 32
 # ARM: reading pc into lr tells SLEIGH that the next `bx` is a call.
 _COMMITS_NEXT = re.compile(r"lr,\s*pc\b.*")
 
@@ -79,6 +81,7 @@ class Decoder:
         self._translators: dict[tuple[int, bool], _Translator] = {}
         registers = self._translator(0, False).context.registers
         layout = [(name, v.offset, v.size) for name, v in registers.items() if v.space.name == "register"]
+        layout += [(name, _EXTRA_REGISTERS + 16 * at, size) for at, (name, size) in enumerate(row.extra)]
         significant = {**dict.fromkeys(row.one_bit, 1), **dict(row.significant_bits)}
         self.layout = RegisterLayout(layout, row.big_endian, frozenset(row.split), significant)
         self.registers = {name: Varnode(Space.REGISTER, offset, size) for name, offset, size in layout}

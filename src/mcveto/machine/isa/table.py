@@ -31,6 +31,7 @@ class IsaRow:
     significant_bits: tuple[tuple[str, int], ...] = ()
     split: tuple[str, ...] = ()
     zero_register: str | None = None
+    extra: tuple[tuple[str, int], ...] = ()
     mode_register: str | None = None
     modes: tuple[tuple[tuple[str, int], ...], ...] = ((),)
 
