@@ -8,6 +8,7 @@ Each defect is one entry of `data/<family>.toml` with the evidence for it:
     mnemonic = "I?DIV"                      # regular expression, whole SLEIGH mnemonic, case-insensitive
     operands = "..."                        # optional regular expression, whole operand text
     bytes = "..."                           # optional regular expression, prefix of the hexadecimal bytes
+    mode = 0                                # optional: only in this decoding mode
     evidence = "where the manual says so, and what SLEIGH does instead"
     bind = { divisor = "INT_DIV.in1" }      # optional names for varnodes of existing operations
     place = "before INT_DIV"                # start | end | whole | before S | after S | instead of S | from S
@@ -43,6 +44,7 @@ _FIELDS = {
     "mnemonic",
     "operands",
     "bytes",
+    "mode",
     "evidence",
     "bind",
     "place",
@@ -61,6 +63,7 @@ class Defect:
     mnemonic: re.Pattern[str]
     operands: re.Pattern[str] | None
     encoding: re.Pattern[str] | None
+    mode: int | None
     evidence: str
     bind: tuple[tuple[str, str], ...]
     place: str
@@ -70,9 +73,10 @@ class Defect:
     unsupported: str
     guards_division: bool
 
-    def matches(self, mnemonic: str, operands: str, code: bytes) -> bool:
+    def matches(self, mnemonic: str, operands: str, code: bytes, mode: int) -> bool:
         return (
-            self.mnemonic.fullmatch(mnemonic) is not None
+            (self.mode is None or self.mode == mode)
+            and self.mnemonic.fullmatch(mnemonic) is not None
             and (self.operands is None or self.operands.fullmatch(operands) is not None)
             and (self.encoding is None or self.encoding.match(code.hex()) is not None)
         )
@@ -88,7 +92,7 @@ class Overlay:
         self.defects = [_read(entry) for entry in raw.get("defect", []) if row.name in entry.get("isa", [row.name])]
         self._candidates: dict[str, tuple[Defect, ...]] = {}
 
-    def apply(self, ops: list[Op], mnemonic: str, operands: str, code: bytes) -> list[Op]:
+    def apply(self, ops: list[Op], mnemonic: str, operands: str, code: bytes, mode: int = 0) -> list[Op]:
         """The corrected operations of one instruction; raises Unsupported where the overlay says so."""
         candidates = self._candidates.get(mnemonic)
         if candidates is None:
@@ -96,7 +100,7 @@ class Overlay:
             self._candidates[mnemonic] = candidates
         guarded = False
         for number, defect in enumerate(candidates):
-            if not defect.matches(mnemonic, operands, code):
+            if not defect.matches(mnemonic, operands, code, mode):
                 continue
             if defect.unsupported:
                 raise Unsupported(defect.unsupported)
@@ -168,6 +172,7 @@ def _read(entry: dict[str, Any]) -> Defect:
         mnemonic=mnemonic,
         operands=pattern("operands"),
         encoding=pattern("bytes"),
+        mode=entry.get("mode"),
         evidence=entry["evidence"],
         bind=tuple(entry.get("bind", {}).items()),
         place=entry.get("place", "end"),

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from ..faults import FaultKind, Unsupported
-from ..pcode import Instruction, Op, Space, Varnode
+from ..pcode import BRANCHES, Instruction, Op, Space, Varnode
 from ..registers import RegisterLayout
 from .overlay import Overlay
 from .snippet import SnippetAssembler
@@ -83,7 +83,7 @@ class Decoder:
         layout = [(name, v.offset, v.size) for name, v in registers.items() if v.space.name == "register"]
         layout += [(name, _EXTRA_REGISTERS + 16 * at, size) for at, (name, size) in enumerate(row.extra)]
         significant = {**dict.fromkeys(row.one_bit, 1), **dict(row.significant_bits)}
-        self.layout = RegisterLayout(layout, row.big_endian, frozenset(row.split), significant)
+        self.layout = RegisterLayout(layout, row.registers_big_endian, frozenset(row.split), significant)
         self.registers = {name: Varnode(Space.REGISTER, offset, size) for name, offset, size in layout}
         self.assembler = SnippetAssembler(self.registers.get)
         self.overlay = Overlay(row, self.assembler, self.registers)
@@ -103,9 +103,10 @@ class Decoder:
             raise error.located(pc, "") from None
 
     def _decode(self, pc: int, address: int, mode: int, code: bytes) -> Instruction:
-        if mode == 1 and _it_block_length(code, self.row.big_endian):
+        if mode == 1 and _it_block_length(code, self.row.registers_big_endian):
             return self._decode_it_block(pc, address, code)
         translator = self._translator(mode, False)
+        self._refuse(code, mode)
         raw, texts = translator.translate(code, address, 1)
         text = texts[0]
         marks = raw[0].inputs
@@ -115,8 +116,23 @@ class Decoder:
             raise Unsupported(f"cannot decode {code[:16].hex()}: truncated")
         if self.row.mode_mask:
             self._remember_commits(mode, raw, text, address + length)
-        ops = self._corrected(raw[1:], text, used)
+        ops = self._corrected(raw[1:], text, used, mode)
         return Instruction(pc, used, tuple(ops), text.mnem, text.body)
+
+    def _refuse(self, code: bytes, mode: int) -> int:
+        """Raises Unsupported for encodings that crash the translator; the instruction's length where modes differ."""
+        if not self.row.refused:
+            return 0
+        order: Literal["big", "little"] = "big" if self.row.registers_big_endian else "little"
+        if mode == 0:
+            length, word = 4, int.from_bytes(code[:4], order)
+        else:
+            first = int.from_bytes(code[:2], order)
+            length, word = (4, first << 16 | int.from_bytes(code[2:4], order)) if first >> 11 > 0x1C else (2, first << 16)
+        for in_mode, mask, value in self.row.refused:
+            if in_mode == mode and word & mask == value:
+                raise Unsupported(f"cannot decode {code[:length].hex()}: floating-point register list")
+        return length
 
     def _remember_commits(self, mode: int, raw: list[Any], text: Any, following: int) -> None:
         if text.mnem.lower().startswith("blx"):
@@ -131,8 +147,11 @@ class Decoder:
         Jumping into the middle of the block runs the rest unconditionally (ITSTATE is zero after any branch), which is
         what decoding at that address by itself gives.
         """
-        count = 1 + _it_block_length(code, self.row.big_endian)
+        count = 1 + _it_block_length(code, self.row.registers_big_endian)
         translator = self._translator(1, True)
+        start = 0
+        for _ in range(count):
+            start += self._refuse(code[start:], 1)
         raw, texts = translator.translate(code, address, count)
         starts: dict[int, int] = {}
         parts: list[tuple[int, list[Any]]] = []
@@ -150,7 +169,7 @@ class Decoder:
         for (start, part), text in zip(parts, texts, strict=True):
             starts[start] = len(ops)
             offset = start - address
-            ops.extend(self._corrected(part, text, bytes(code[offset : offset + text.length])))
+            ops.extend(self._corrected(part, text, bytes(code[offset : offset + text.length]), 1))
         starts[end] = len(ops)
         for index, op in enumerate(ops):
             if op.opcode in ("BRANCH", "CBRANCH") and op.inputs[0].space is Space.RAM and op.inputs[0].offset in starts:
@@ -160,9 +179,24 @@ class Decoder:
         mnemonic, _, operands = text.partition(" ")
         return Instruction(pc, bytes(code[: end - address]), tuple(ops), mnemonic, operands)
 
-    def _corrected(self, raw: list[Any], text: Any, used: bytes) -> list[Op]:
-        ops = [self._convert(op) for op in raw]
-        return self.overlay.apply(ops, text.mnem, text.body, used)
+    def _corrected(self, raw: list[Any], text: Any, used: bytes, mode: int) -> list[Op]:
+        ops = self.overlay.apply([self._convert(op) for op in raw], text.mnem, text.body, used, mode)
+        self._check_program_counter(ops)
+        return ops
+
+    def _check_program_counter(self, ops: list[Op]) -> None:
+        """The pc is no register of ours: P-code that reads an old one, or sets it and does not jump, is not understood."""
+        pc = self.registers[self.row.program_counter]
+        written = jumped = False
+        for op in ops:
+            for varnode in op.inputs:
+                if _overlap(varnode, pc):
+                    if not written:
+                        raise Unsupported("program counter as an operand")
+                    jumped = jumped or op.opcode in BRANCHES
+            written = written or (op.output is not None and _overlap(op.output, pc))
+        if written and not jumped:
+            raise Unsupported("program counter as a destination without a jump")
 
     def _convert(self, raw: Any) -> Op:
         opcode: str = raw.opcode.name
@@ -202,6 +236,10 @@ class Decoder:
         if key not in self._translators:
             self._translators[key] = _Translator(self.row.sleigh, self.row.modes[mode])
         return self._translators[key]
+
+
+def _overlap(a: Varnode, b: Varnode) -> bool:
+    return a.space is b.space and a.offset < b.offset + b.size and b.offset < a.offset + a.size
 
 
 def _it_block_length(code: bytes, big_endian: bool) -> int:
