@@ -3,7 +3,8 @@
 `Decoder.decode(pc, code)` is a function of its arguments alone. SLEIGH is not: instructions such as Thumb's IT or
 ARM's BLX commit context for other addresses inside the translator. We therefore decode an IT block as one unit in a
 translator of its own, remember which addresses a translator may have been told something about, and give such an
-address a new translator. Nothing is cached by address alone.
+address a new translator; instructions that commit something for all addresses are never shown to it (BLX, see
+interworking.py) or refused. Nothing is cached by address alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Literal
 from ..faults import FaultKind, Unsupported
 from ..pcode import BRANCHES, Instruction, Op, Space, Varnode
 from ..registers import RegisterLayout
+from .interworking import call_instruction, interworking_call
 from .overlay import Overlay
 from .snippet import SnippetAssembler
 from .table import IsaRow, isa_rows
@@ -58,11 +60,14 @@ class _Translator:
             context.setVariableDefault(name, value)
         return context
 
-    def translate(self, code: bytes, address: int, count: int) -> tuple[list[Any], list[Any]]:
-        """(P-code operations, disassembled instructions) of `count` instructions at `address`."""
+    def renew_at(self, address: int) -> None:
+        """Forgets everything if the translator may have been told something about `address`."""
         if address in self.tainted:
             self.context = self._fresh()
             self.tainted.clear()
+
+    def translate(self, code: bytes, address: int, count: int) -> tuple[list[Any], list[Any]]:
+        """(P-code operations, disassembled instructions) of `count` instructions at `address`."""
         try:
             ops = self.context.translate(code, address, max_instructions=count).ops
             texts = self.context.disassemble(code, address, max_instructions=count).instructions
@@ -105,8 +110,14 @@ class Decoder:
     def _decode(self, pc: int, address: int, mode: int, code: bytes) -> Instruction:
         if mode == 1 and _it_block_length(code, self.row.registers_big_endian):
             return self._decode_it_block(pc, address, code)
+        if len(self.row.modes) == 2:
+            length, word = self._word(code, mode)
+            target = interworking_call(pc, word)
+            if target is not None and len(code) >= length:
+                return call_instruction(pc, bytes(code[:length]), target, self.registers)
+            self._refuse(word, mode)
         translator = self._translator(mode, False)
-        self._refuse(code, mode)
+        translator.renew_at(address)
         raw, texts = translator.translate(code, address, 1)
         text = texts[0]
         marks = raw[0].inputs
@@ -114,32 +125,24 @@ class Decoder:
         used = bytes(code[:length])
         if len(used) < length:
             raise Unsupported(f"cannot decode {code[:16].hex()}: truncated")
-        if self.row.mode_mask:
-            self._remember_commits(mode, raw, text, address + length)
+        if self.row.mode_mask and _COMMITS_NEXT.fullmatch(text.body):
+            translator.tainted.add(address + length)
         ops = self._corrected(raw[1:], text, used, mode)
         return Instruction(pc, used, tuple(ops), text.mnem, text.body)
 
-    def _refuse(self, code: bytes, mode: int) -> int:
-        """Raises Unsupported for encodings that crash the translator; the instruction's length where modes differ."""
-        if not self.row.refused:
-            return 0
+    def _word(self, code: bytes, mode: int) -> tuple[int, int]:
+        """ARM: (length, word) of the instruction; the first half-word of a Thumb instruction is the upper one."""
         order: Literal["big", "little"] = "big" if self.row.registers_big_endian else "little"
         if mode == 0:
-            length, word = 4, int.from_bytes(code[:4], order)
-        else:
-            first = int.from_bytes(code[:2], order)
-            length, word = (4, first << 16 | int.from_bytes(code[2:4], order)) if first >> 11 > 0x1C else (2, first << 16)
+            return 4, int.from_bytes(code[:4], order)
+        first = int.from_bytes(code[:2], order)
+        return (4, first << 16 | int.from_bytes(code[2:4], order)) if first >> 11 > 0x1C else (2, first << 16)
+
+    def _refuse(self, word: int, mode: int) -> None:
+        """Raises Unsupported for encodings that crash the translator or leave context in it."""
         for in_mode, mask, value in self.row.refused:
             if in_mode == mode and word & mask == value:
-                raise Unsupported(f"cannot decode {code[:length].hex()}: floating-point register list")
-        return length
-
-    def _remember_commits(self, mode: int, raw: list[Any], text: Any, following: int) -> None:
-        if text.mnem.lower().startswith("blx"):
-            targets = [op.inputs[0].offset for op in raw if op.opcode.name == "CALL"]
-            self._translator(mode, False).tainted.update(targets)
-        if _COMMITS_NEXT.fullmatch(text.body):
-            self._translator(mode, False).tainted.add(following)
+                raise Unsupported(f"cannot decode {word:08x}: refused encoding")
 
     def _decode_it_block(self, pc: int, address: int, code: bytes) -> Instruction:
         """An IT instruction with the (up to four) instructions it governs, as one unit.
@@ -149,9 +152,16 @@ class Decoder:
         """
         count = 1 + _it_block_length(code, self.row.registers_big_endian)
         translator = self._translator(1, True)
-        start = 0
+        at = 0
         for _ in range(count):
-            start += self._refuse(code[start:], 1)
+            length, word = self._word(code[at:], 1)
+            self._refuse(word, 1)
+            if interworking_call(pc, word) is not None:
+                raise Unsupported("conditional call that changes the decoding mode")
+            at += length
+        # Whatever comes of it, the translator has now been told conditions for addresses within the block.
+        translator.renew_at(address)
+        translator.tainted.update(range(address + 2, address + 4 * count, 2))
         raw, texts = translator.translate(code, address, count)
         starts: dict[int, int] = {}
         parts: list[tuple[int, list[Any]]] = []
@@ -162,9 +172,7 @@ class Decoder:
                 parts[-1][1].append(op)
         if len(parts) != count:
             raise Unsupported("IT block that runs past the readable bytes")
-        translator.tainted.update(start for start, _ in parts[1:])
         end = parts[-1][0] + texts[-1].length
-        translator.tainted.add(end)
         ops: list[Op] = []
         for (start, part), text in zip(parts, texts, strict=True):
             starts[start] = len(ops)
