@@ -163,7 +163,6 @@ class Decoder:
         translator.renew_at(address)
         translator.tainted.update(range(address + 2, address + 4 * count, 2))
         raw, texts = translator.translate(code, address, count)
-        starts: dict[int, int] = {}
         parts: list[tuple[int, list[Any]]] = []
         for op in raw:
             if op.opcode.name == "IMARK":
@@ -175,19 +174,17 @@ class Decoder:
         end = parts[-1][0] + texts[-1].length
         ops: list[Op] = []
         for (start, part), text in zip(parts, texts, strict=True):
-            starts[start] = len(ops)
             offset = start - address
-            ops.extend(self._corrected(part, text, bytes(code[offset : offset + text.length]), 1))
-        starts[end] = len(ops)
-        for index, op in enumerate(ops):
-            if op.opcode in ("BRANCH", "CBRANCH") and op.inputs[0].space is Space.RAM and op.inputs[0].offset in starts:
-                distance = (starts[op.inputs[0].offset] - index) & 0xFFFFFFFF
-                ops[index] = Op(op.opcode, None, (Varnode(Space.CONST, distance, 4), *op.inputs[1:]))
+            corrected = self._corrected(part, text, bytes(code[offset : offset + text.length]), 1)
+            ops.extend(_skips_resolved(corrected, start + text.length))
         text = "; ".join(f"{t.mnem} {t.body}".strip() for t in texts)
         mnemonic, _, operands = text.partition(" ")
         return Instruction(pc, bytes(code[: end - address]), tuple(ops), mnemonic, operands)
 
     def _corrected(self, raw: list[Any], text: Any, used: bytes, mode: int) -> list[Op]:
+        if len(self.row.modes) == 2 and self.row.registers_big_endian:
+            unit = 2 if mode else 4  # the overlay's encodings are written in little-endian order
+            used = b"".join(used[at : at + unit][::-1] for at in range(0, len(used), unit))
         ops = self.overlay.apply([self._convert(op) for op in raw], text.mnem, text.body, used, mode)
         self._check_program_counter(ops)
         return ops
@@ -244,6 +241,17 @@ class Decoder:
         if key not in self._translators:
             self._translators[key] = _Translator(self.row.sleigh, self.row.modes[mode])
         return self._translators[key]
+
+
+def _skips_resolved(ops: list[Op], following: int) -> list[Op]:
+    """`ops` with branches to the following instruction (condition not met) made branches to their end."""
+    resolved: list[Op] = []
+    for index, op in enumerate(ops):
+        target = op.inputs[0] if op.opcode in ("BRANCH", "CBRANCH") else None
+        if target is not None and target.space is Space.RAM and target.offset == following:
+            op = Op(op.opcode, None, (Varnode(Space.CONST, len(ops) - index, 4), *op.inputs[1:]))
+        resolved.append(op)
+    return resolved
 
 
 def _overlap(a: Varnode, b: Varnode) -> bool:
