@@ -34,7 +34,7 @@ def compiled_codes() -> list[bytes]:
 
 
 def test_compiled_instructions_agree() -> None:
-    tally = run(compiled_codes(), 2, 1)
+    tally = run(compiled_codes(), 1, 1)
     assert not tally.wrong, "\n".join(tally.wrong)
     assert tally.agreement >= 0.98, f"{tally.line()} {tally.closed_by_reason.most_common(5)}"
 
@@ -47,12 +47,13 @@ def test_limitations_fail_closed() -> None:
 
 
 def test_rare_instructions_are_never_wrong() -> None:
-    tally = run(rare(Random(1), 3000), 1, 2)
+    tally = run(rare(Random(1), 700), 1, 2)
     assert not tally.wrong, "\n".join(tally.wrong)
-    assert tally.counts["agree"] > 1200, tally.line()
+    assert tally.counts["agree"] > 250, tally.line()
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 def test_many_executions() -> None:
     often = run(compiled_codes(), 80, 11)
     seldom = run(rare(Random(12), 45_000), 2, 13)

@@ -55,13 +55,14 @@ def test_compiled_instructions_agree(mode: str) -> None:
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("mode", MODES)
 def test_rare_instructions_are_never_wrong(isa: str, mode: str) -> None:
-    count = 250 if mode == "blocks" else 800
+    count = 200 if mode == "blocks" else 500
     tally = run(isa, mode, MODES[mode](Random(1), count), 1, 2)
     assert not tally.wrong, "\n".join(tally.wrong)
     assert tally.counts["agree"] > count // 5, tally.line()
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("mode", MODES)
 def test_many_executions(isa: str, mode: str) -> None:
@@ -125,17 +126,14 @@ def test_decoding_does_not_depend_on_what_was_decoded_before() -> None:
     cases = [
         (0x8001, "08bf0846"),  # it eq; mov.eq r0, r1
         (0x8003, "0846"),  # mov r0, r1
-        (0x8005, "08bf0846"),
         (0x7FFD, "06bf084608460846"),  # itte eq over the addresses above
         (0x8001, "fff7feef"),  # blx backwards: everything above would turn into ARM
-        (0x9001, "0846"),
         (0x8000, "0fe0a0e1"),  # mov lr, pc
         (0x8004, "13ff2fe1"),  # bx r3
         (0x8001, "fe46"),  # mov lr, pc
         (0x8003, "1847"),  # bx r3
         (0x8000, "feffff fa"),
         (0x9000, "0100a0e1"),
-        (0x8001, "bff31f8f"),  # enterx
         (0x8001, "08bf"),  # a block that ends too early
         (0x8001, "eef789ec"),  # blx with an odd offset
     ]
@@ -149,10 +147,8 @@ def test_decoding_does_not_depend_on_what_was_decoded_before() -> None:
 
     alone = {case: decoded(Decoder(isa_rows()["arm"]), *case) for case in cases}
     shared = decoder_for("arm")
-    rng = Random(7)
-    for _ in range(3):
-        for case in rng.sample(cases, len(cases)) + cases:
-            assert decoded(shared, *case) == alone[case], case
+    for case in Random(7).sample(cases, len(cases)) + cases:
+        assert decoded(shared, *case) == alone[case], case
 
 
 def test_register_lists_that_crash_the_translator_are_refused() -> None:

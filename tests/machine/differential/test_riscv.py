@@ -45,6 +45,7 @@ def test_rare_instructions_are_never_wrong(isa: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("isa", ISAS)
 def test_many_executions(isa: str) -> None:
     often = run(isa, compiled_codes(isa), 80, 11)
