@@ -1,4 +1,4 @@
-"""Checks one overlay entry by one instruction: with the entry the outcome is as the manual says, without it it is not."""
+"""Checks an overlay entry by one instruction: with it the outcome is as the manual says, without it it is not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PC = 0x8000
 class OverlayCase:
     """`expect` is a fault label, "unsupported", or values of registers, "pc", "transfer" and memory at (address, size).
 
-    Byte i of the data region holds i.
+    Byte i of every region holds i.
     """
 
     id: str
@@ -36,6 +36,7 @@ class OverlayCase:
 def outcome(decoder: Decoder, case: OverlayCase) -> str | dict[object, object]:
     row = decoder.row
     regions = [
+        RegionSpec("code", PC, 1024, 5, bytes(range(256)) * 4),
         RegionSpec("data", DATA, 256, 6, bytes(range(256))),
         RegionSpec("constants", READ_ONLY, 256, 4, bytes(range(256))),
     ]

@@ -12,7 +12,6 @@ MINUS = DATA + 0x80  # the byte there is 0x80
 UPPER = 0xFFFFFFFF00000000
 CASES = [
     OverlayCase("unchecked", ISA, "25b1b091", "unsupported"),
-    OverlayCase("vector-registers", ISA, "2058604e", "unsupported"),
     OverlayCase("system-registers", ISA, "00443bd5", "unsupported"),
     OverlayCase("udf", ISA, "00000000", "undefined-instruction"),
     OverlayCase("logical-immediate-reserved", ISA, "e07d2bf2", "unsupported"),
@@ -27,8 +26,6 @@ CASES = [
     OverlayCase("store-release-half", ISA, "aa838d48", {(DATA, 4): 0x0302FFFF}, {"x10": 0xFFFF, "x29": DATA}),
     OverlayCase("read-nzcv", ISA, "00423bd5", {"x0": 0xA0000000}, {"NG": 1, "CY": 1}),
     OverlayCase("write-nzcv", ISA, "00421bd5", {"ZR": 1, "CY": 1, "NG": 0, "OV": 0}, {"x0": 0x60000000, "OV": 1}),
-    OverlayCase("divide-unsigned", ISA, "2008c29a", {"x0": 0}, {"x0": 9, "x1": 7}),
-    OverlayCase("divide-signed", ISA, "200cc29a", {"x0": 0}, {"x0": 9, "x1": 7}),
     OverlayCase("sbcs-zero-flags", ISA, "9f001f7a", {"ZR": 0, "NG": 1}, {"x4": 0x80000000, "CY": 1}),
     # cas w0, w2, [x1] that does not match
     OverlayCase("compare-and-swap-stores", ISA, "227ca088", "write-permission", {"x1": READ_ONLY}),

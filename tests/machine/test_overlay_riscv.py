@@ -21,9 +21,7 @@ CASES = [
     OverlayCase("c-jr-target", "riscv32", "0287", {"pc": 0x1000}, {"a4": 0x1001}),
     OverlayCase("c-ret-target", "riscv32", "8280", {"pc": 0x1000, "transfer": "RETURN"}, {"ra": 0x1001}),
     OverlayCase("return-through-link", "riscv32", "67800200", {"transfer": "RETURN"}, {"t0": 0x1000}),
-    OverlayCase("c-reserved", "riscv32", "0165", "unsupported"),
     OverlayCase("c-reserved-zero", "riscv32", "4e50", "unsupported", {"sp": DATA}),
-    OverlayCase("shift-amount-rv32", "riscv32", "13950502", "unsupported"),
     OverlayCase("atomic-alignment", "riscv32", "2fa50510", "misaligned", {"a1": DATA + 2}),
     # amomin.w a0, a2, (a1): the minimum is the old value, the store needs permission all the same
     OverlayCase("amo-minmax-stores", "riscv32", "2fa5c580", "write-permission", {"a1": READ_ONLY, "a2": 0x7FFFFFFF}),

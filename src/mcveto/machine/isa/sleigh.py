@@ -190,7 +190,7 @@ class Decoder:
         return ops
 
     def _check_program_counter(self, ops: list[Op]) -> None:
-        """The pc is no register of ours: P-code that reads an old one, or sets it and does not jump, is not understood."""
+        """Refuses P-code that reads the pc before writing it (stale) or writes it without a jump (lost)."""
         pc = self.registers[self.row.program_counter]
         written = jumped = False
         for op in ops:
