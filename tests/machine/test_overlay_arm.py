@@ -31,6 +31,7 @@ CASES = [
     OverlayCase("thumb-logical-carry", ISA, "3af03075", {"CY": 0}, {"CY": 1}, thumb=True),
     OverlayCase("thumb-move-carry", ISA, "5ff03070", {"CY": 0, "r0": 0x2C00000}, {"CY": 1}, thumb=True),
     OverlayCase("thumb-shift-32", ISA, "4fea1805", "unsupported", thumb=True),
+    OverlayCase("move-shifted-pc", ISA, "a7f6a0e1", "unsupported", {"r7": 0x156EAE07}),
     OverlayCase("register-shift-pc", ISA, "7afea0e1", "unsupported"),
     OverlayCase("thumb-source-twice", ISA, "97fa85fa", "unsupported", thumb=True),
     OverlayCase("thumb-clz", ISA, "befa0ef3", "unsupported", thumb=True),
