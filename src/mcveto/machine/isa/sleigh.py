@@ -32,6 +32,7 @@ _SPACES = {
 _NOBODY_READS = 1 << 41
 # Where registers that SLEIGH does not have are put, far above its own.
 _EXTRA_REGISTERS = 1 << 32
+_CONDITIONS = ("eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "al", "nv")
 # ARM: reading pc into lr tells SLEIGH that the next `bx` is a call.
 _COMMITS_NEXT = re.compile(r"lr,\s*pc\b.*")
 
@@ -173,13 +174,22 @@ class Decoder:
             raise Unsupported("IT block that runs past the readable bytes")
         end = parts[-1][0] + texts[-1].length
         ops: list[Op] = []
-        for (start, part), text in zip(parts, texts, strict=True):
+        for number, ((start, part), text) in enumerate(zip(parts, texts, strict=True)):
             offset = start - address
+            if number and f".{self._it_condition(code, number)}" not in text.mnem:
+                # SLEIGH has forgotten the condition of this one, and of those after it.
+                raise Unsupported(f"{text.mnem} in an IT block")
             corrected = self._corrected(part, text, bytes(code[offset : offset + text.length]), 1)
             ops.extend(_skips_resolved(corrected, start + text.length))
         text = "; ".join(f"{t.mnem} {t.body}".strip() for t in texts)
         mnemonic, _, operands = text.partition(" ")
         return Instruction(pc, bytes(code[: end - address]), tuple(ops), mnemonic, operands)
+
+    def _it_condition(self, code: bytes, number: int) -> str:
+        """The condition an IT instruction gives the `number`-th (from 1) instruction of its block."""
+        low = code[1] if self.row.registers_big_endian else code[0]
+        condition = low >> 4 if number == 1 else low >> 4 & 0xE | low >> 5 - number & 1
+        return _CONDITIONS[condition]
 
     def _corrected(self, raw: list[Any], text: Any, used: bytes, mode: int) -> list[Op]:
         if len(self.row.modes) == 2 and self.row.registers_big_endian:
