@@ -128,6 +128,7 @@ class Machine:
         self._domain = JournalDomain(memory, fresh, log_accesses)
         self._domain.registers.update(registers)
         self._decoded: dict[int, list[Instruction]] = {}
+        self._last_instruction: Instruction
         self._single_paths: dict[tuple[Instruction, Transfer], int] = {}
 
     @property
@@ -200,6 +201,7 @@ class Machine:
             return Outcome("unsupported", self.pc, None, None, str(error))
         assert isinstance(target, int)
         self.pc = target
+        self._last_instruction = instruction
         key = (instruction, transfer)
         number = self._single_paths.get(key)
         if number is None:

@@ -88,10 +88,14 @@ class Trace:
         """The number of a path, the same for equal paths."""
         number = self._numbers.get(path)
         if number is None:
-            number = self._numbers[path] = len(self._paths)
-            self._paths.append(path)
-            self.lengths.append(len(path))
+            number = self._numbers[path] = self.new_number(path)
         return number
+
+    def new_number(self, path: Path) -> int:
+        """A number that no other path has, not even an equal one."""
+        self._paths.append(path)
+        self.lengths.append(len(path))
+        return len(self._paths) - 1
 
     def settle(self, pc: int) -> int:
         """Takes note of the paths appended to `pending`, after which control is at `pc`; how many steps they are."""
