@@ -62,7 +62,7 @@ def command(
     program ended, 10 a target was reached, 5 it is not known how the program goes on.
     """
     from mcveto.cli.outcome import EXIT_CODES, headline, outcome_name
-    from mcveto.machine.emulator import Machine
+    from mcveto.machine.compiled import CompiledMachine
     from mcveto.program.exits import run_to_end
     from mcveto.program.inputs import InputSource, parse_inputs
     from mcveto.program.program import load_program
@@ -72,7 +72,7 @@ def command(
     require_writable(json_file)
     program = load_program(binary, read_spec(**options))
     windows = [_window(program, text) for text in reads]
-    machine = program.machine(source, seed, log_accesses=accesses, make=Machine)
+    machine = program.machine(source, seed, log_accesses=accesses, make=CompiledMachine)
     outcome = run_to_end(program, machine, max_steps)
     show_trace = show_trace or accesses
     if json_file != "-":
