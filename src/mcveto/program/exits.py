@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from mcveto.machine.concolic import ConcolicExecution
 from mcveto.machine.emulator import Machine, Outcome
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
 from mcveto.program.program import Program
+
+if TYPE_CHECKING:
+    from mcveto.machine.concolic import ConcolicExecution
 
 
 class ExitConvention(NamedTuple):

@@ -10,11 +10,10 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcveto.errors import UsageError
-from mcveto.logic.terms import Term, const
 from mcveto.machine.address_space import AddressSpace
-from mcveto.machine.concolic import Assignment, ConcolicExecution
 from mcveto.machine.emulator import Machine
 from mcveto.machine.isa import Decoder, decoder_for
 from mcveto.machine.memory import Memory, RegionSpec
@@ -32,9 +31,20 @@ from mcveto.program.inputs import InputSource
 from mcveto.program.spec import Address, InputCall, Spec
 from mcveto.program.undetermined import Undetermined
 
+if TYPE_CHECKING:
+    from mcveto.machine.concolic import ConcolicExecution
+
 _PAGE = 4096
 # Input functions are told apart by one byte (see hooks).
 _MAX_INPUT_FUNCTIONS = 256
+
+
+class Choices(NamedTuple):
+    """Values for all that a program leaves open: registers by cell name, bytes, and fresh values."""
+
+    registers: dict[str, int]
+    byte: Callable[[int], int]
+    fresh: Callable[[int, FreshOrigin, int], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +83,17 @@ class Program:
         make: Callable[..., Machine] = Machine,
     ) -> Machine:
         """A machine in the entry state; unspecified registers and bytes are drawn from `seed` (0: all zero)."""
-        assignment = self.assignment(inputs, seed)
+        choices = self.choices(inputs, seed)
         memory = self.space.memory()
         for start, end in self._unspecified_ranges():
             if seed:
                 _fill(memory, start, _scrambled_range(seed, start, end))
         for start, end in (*self.image.unspecified, *self.input_memory):
-            _fill(memory, start, bytes(assignment.memory(address) for address in range(start, end)))
+            _fill(memory, start, bytes(choices.byte(address) for address in range(start, end)))
         registers = dict(self.registers)
         for cell in self.decoder.layout.cells:
             if cell.number not in registers:
-                value = assignment.registers.get(cell.name, 0)
+                value = choices.registers.get(cell.name, 0)
                 if value:
                     registers[cell.number] = value & ((1 << self.decoder.layout.significant_bits(cell)) - 1)
         return make(
@@ -94,27 +104,28 @@ class Program:
             hooks=self.hooks,
             halts=self.halts | {self.return_sentinel},
             targets=self.targets if stop_at_targets else (),
-            fresh=assignment.fresh,
+            fresh=choices.fresh,
             log_accesses=log_accesses,
         )
 
     def concolic(self, inputs: InputSource, seed: int = 0) -> ConcolicExecution:
         """Symbolic execution along the run `machine(inputs, seed)` takes."""
+        from mcveto.logic.terms import const
+        from mcveto.machine.concolic import Assignment, ConcolicExecution
+
         cells = self.decoder.layout.cells
-        registers: dict[int, Term] = {
-            number: const(value, cells[number].bits) for number, value in self.registers.items()
-        }
+        registers = {number: const(value, cells[number].bits) for number, value in self.registers.items()}
         return ConcolicExecution(
             self.decoder,
             self.space,
             self.entry,
-            self.assignment(inputs, seed),
+            Assignment(*self.choices(inputs, seed)),
             registers=registers,
             hooks=self.hooks,
             halts=self.halts | {self.return_sentinel},
         )
 
-    def assignment(self, inputs: InputSource, seed: int) -> Assignment:
+    def choices(self, inputs: InputSource, seed: int) -> Choices:
         """Values for all that the program leaves open, inputs first."""
         registers: dict[str, int] = {}
         if seed:
@@ -143,7 +154,7 @@ class Program:
                 return inputs.next(call.bits, f"call of {where}", call.signed)
             return usual
 
-        return Assignment(registers, byte, fresh)
+        return Choices(registers, byte, fresh)
 
     def _unspecified_ranges(self) -> list[tuple[int, int]]:
         return [
