@@ -129,7 +129,7 @@ def test_input_memory(tmp_path: Path) -> None:
 
 
 def test_unspecified_memory_depends_on_the_seed(tmp_path: Path) -> None:
-    program = raw_program(tmp_path, "arm", Spec(halt=(BASE,)))
+    program = raw_program(tmp_path, "arm", Spec(halt=(BASE,), stack=8192))
     (stack,) = (region for region in program.space.regions if region.name == "stack")
     contents = [program.machine(InputSource(), seed).memory.peek(stack.start, stack.size) for seed in (0, 3, 3, 4)]
     assert contents[0] == bytes(stack.size)
