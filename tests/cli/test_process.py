@@ -43,8 +43,10 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_start_up(arguments: list[str], limit: float) -> None:
     best = best_time([*COMMAND, *arguments])
     empty = best_time([sys.executable, "-c", "pass"])
-    if empty > 0.1:
-        pytest.skip("the machine is busy: an empty program takes longer than 0.1 s")
+    if empty > 0.1 or os.getloadavg()[0] > 1.5 * (os.cpu_count() or 1):
+        # Even processor time grows when processes fight for the caches.
+        assert best < 4 * limit
+        pytest.skip("the machine is too busy to measure")
     assert best < limit * max(empty / USUAL_START_OF_PYTHON, 1)
 
 
