@@ -172,7 +172,7 @@ class Runner:
 
     def _execution(self, choices: Choices, consumed: list[ConsumedInput]) -> ConcolicExecution:
         program = self._program
-        base = program.assignment(InputSource((), choices.seed), choices.seed)
+        base = program.choices(InputSource((), choices.seed), choices.seed)
         generator = random.Random(choices.seed)
         counter = [0]
 
@@ -188,7 +188,7 @@ class Runner:
 
         def byte(address: int) -> int:
             value = choices.memory.get(address)
-            return base.memory(address) if value is None else value
+            return base.byte(address) if value is None else value
 
         registers: Mapping[str, int] = {**base.registers, **choices.registers}
         return program.concolic_with(Assignment(registers, byte, fresh))

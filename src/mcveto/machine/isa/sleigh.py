@@ -308,6 +308,8 @@ def _moved(varnode: Varnode) -> Varnode:
     if varnode.space is not Space.UNIQUE:
         return varnode
     return varnode._replace(offset=varnode.offset + _SLOT_TEMPORARIES)
+
+
 def _skips_resolved(ops: list[Op], following: int) -> list[Op]:
     """`ops` with branches to the following instruction (condition not met) made branches to their end."""
     resolved: list[Op] = []
