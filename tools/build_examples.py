@@ -81,8 +81,7 @@ class Build:
 def read_targets(path: Path) -> dict[str, Target]:
     table = tomllib.loads(path.read_text())
     return {
-        name: Target(row["triple"], tuple(row.get("flags", [])), row.get("page", 0x1000))
-        for name, row in table.items()
+        name: Target(row["triple"], tuple(row.get("flags", [])), row.get("page", 0x1000)) for name, row in table.items()
     }
 
 

@@ -59,8 +59,6 @@ def nested_word_automata(draw: DrawFn, most_states: int = 4, edges: int = 5) -> 
         nwa.add_internal(source, label, target)
     for source, label, target in draw(st.lists(st.tuples(states, labels, states), max_size=edges)):
         nwa.add_call(source, label, target)
-    for source, call, label, target in draw(
-        st.lists(st.tuples(states, states, labels, states), max_size=edges)
-    ):
+    for source, call, label, target in draw(st.lists(st.tuples(states, states, labels, states), max_size=edges)):
         nwa.add_return(source, call, label, target)
     return nwa

@@ -196,9 +196,7 @@ def test_a_frontier_exists_where_the_target_is_reachable_but_not_executed(
     reached = reachable(pds, start, 4)
     far = max(reached, key=reached.__getitem__)
     if far not in start:
-        found = closest_frontiers(
-            pds, configuration_set(start), configuration_set([far]), configuration_set(start), 1
-        )
+        found = closest_frontiers(pds, configuration_set(start), configuration_set([far]), configuration_set(start), 1)
         assert found
 
 

@@ -55,9 +55,7 @@ class Model:
         return nwa
 
 
-def change(
-    model: Model, graph: IncrementalReachability[int], adding: bool, kind: str, ends: tuple[int, ...]
-) -> None:
+def change(model: Model, graph: IncrementalReachability[int], adding: bool, kind: str, ends: tuple[int, ...]) -> None:
     """Applies one change to both; nodes are taken modulo the present number of nodes."""
     ends = tuple(end % model.nodes for end in ends)
     if kind in ("start", "target"):

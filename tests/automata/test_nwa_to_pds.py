@@ -78,9 +78,7 @@ def test_emptiness_is_reachability_of_a_final_state_with_any_stack(nwa: NWA[int]
     backward = weighted_pre_star(to_pds(nwa), with_any_stack(nwa, nwa.final), MIN_PLUS, steps)
     distances = [backward.configurations.weight(start) for start in start_configurations(nwa)]
     run = shortest_run(nwa)
-    assert min((d for d in distances if d is not None), default=None) == (
-        None if run is None else len(run.word)
-    )
+    assert min((d for d in distances if d is not None), default=None) == (None if run is None else len(run.word))
 
 
 @given(nested_word_automata(4, 6))

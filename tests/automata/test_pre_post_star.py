@@ -76,9 +76,7 @@ def _leads(source: Config, rules: list[Rule[str, str]], pds: PDS[str, str], conf
 
 @given(systems, automata(2), some_configs)
 @settings(max_examples=150, deadline=None)
-def test_pre_and_post_agree(
-    pds: PDS[str, str], some: PAutomaton[str, str, bool], other: list[Config]
-) -> None:
+def test_pre_and_post_agree(pds: PDS[str, str], some: PAutomaton[str, str, bool], other: list[Config]) -> None:
     """c ∈ pre*(C) iff post*({c}) meets C, for a regular C whose automaton may enter its entry states; the
     weighted distances agree too."""
     backward = weighted_pre_star(pds, some, MIN_PLUS, cost)
@@ -105,9 +103,7 @@ class Relations:
     ) -> frozenset[tuple[int, int]]:
         return left | right
 
-    def extend(
-        self, left: frozenset[tuple[int, int]], right: frozenset[tuple[int, int]]
-    ) -> frozenset[tuple[int, int]]:
+    def extend(self, left: frozenset[tuple[int, int]], right: frozenset[tuple[int, int]]) -> frozenset[tuple[int, int]]:
         return frozenset((a, d) for a, b in left for c, d in right if b == c)
 
 
@@ -145,9 +141,7 @@ def test_weights_that_do_not_commute(
 def test_a_deep_stack_is_built_and_taken_down() -> None:
     """⟨p,a⟩ grows to any height and ⟨q,…⟩ takes it down; only multiples of 3 leave by r."""
     down = [Rule("d0", "c", "d1", ()), Rule("d1", "c", "d2", ()), Rule("d2", "c", "d0", ())]
-    pds = PDS(
-        [Rule("p", "a", "p", ("a", "c")), Rule("p", "a", "d0", ()), *down, Rule("d0", "b", "r", ("b",))]
-    )
+    pds = PDS([Rule("p", "a", "p", ("a", "c")), Rule("p", "a", "d0", ()), *down, Rule("d0", "b", "r", ("b",))])
     result = weighted_pre_star(pds, configuration_set([("r", ("b",))]), MIN_PLUS, one)
     start = ("p", ("a", "c", "b"))
     rules = path_to_targets(result, MIN_PLUS, start)

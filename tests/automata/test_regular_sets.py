@@ -23,8 +23,7 @@ def members(automaton: Set) -> set[Config]:
         if not stack:
             return automaton.is_final(state)
         return any(
-            symbol == stack[0] and accepts(target, stack[1:])
-            for symbol, target, _ in automaton.transitions_from(state)
+            symbol == stack[0] and accepts(target, stack[1:]) for symbol, target, _ in automaton.transitions_from(state)
         )
 
     entries = {control: automaton.find_entry(control) for control in CONTROLS}
@@ -91,9 +90,7 @@ def weighted(draw: st.DrawFn) -> PAutomaton[str, str, int | None]:
     automaton: PAutomaton[str, str, int | None] = PAutomaton(MIN_PLUS)
     states = [automaton.entry("p"), automaton.entry("q"), automaton.new_state(), automaton.new_state()]
     some = st.sampled_from(states)
-    for source, symbol, target, weight in draw(
-        st.lists(st.tuples(some, symbols, some, st.integers(1, 4)), max_size=9)
-    ):
+    for source, symbol, target, weight in draw(st.lists(st.tuples(some, symbols, some, st.integers(1, 4)), max_size=9)):
         automaton.add(source, symbol, target, weight)
     for state in draw(st.lists(some, max_size=2)):
         automaton.add_final(state, draw(st.integers(0, 2)))
@@ -132,9 +129,7 @@ def test_lightest_first(automaton: PAutomaton[str, str, int | None], limit: int)
 
 @given(weighted(), automata())
 @settings(max_examples=100, deadline=None)
-def test_restriction_and_difference_keep_weights(
-    automaton: PAutomaton[str, str, int | None], other: Set
-) -> None:
+def test_restriction_and_difference_keep_weights(automaton: PAutomaton[str, str, int | None], other: Set) -> None:
     inside = members(other)
     kept, left = restrict(automaton, other), difference(automaton, other)
     for config in ALL:

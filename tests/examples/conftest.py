@@ -79,9 +79,7 @@ def _riscv(mode: int) -> Isa:
 
 def _mips(order: int) -> Isa:
     c, mode = mips_const, unicorn.UC_MODE_MIPS32 | order
-    return Isa(
-        unicorn.UC_ARCH_MIPS, mode, c.UC_MIPS_REG_PC, c.UC_MIPS_REG_SP, c.UC_MIPS_REG_V0, c.UC_MIPS_REG_RA
-    )
+    return Isa(unicorn.UC_ARCH_MIPS, mode, c.UC_MIPS_REG_PC, c.UC_MIPS_REG_SP, c.UC_MIPS_REG_V0, c.UC_MIPS_REG_RA)
 
 
 ISAS: dict[tuple[str, int, bool], Isa] = {

@@ -20,9 +20,7 @@ SPECS = sorted(p for p in ROOT.rglob("*.yaml") if p.with_suffix(".elf").exists()
 
 @pytest.fixture(scope="module")
 def builder() -> ModuleType:
-    found = importlib.util.spec_from_file_location(
-        "build_examples", REPOSITORY / "tools" / "build_examples.py"
-    )
+    found = importlib.util.spec_from_file_location("build_examples", REPOSITORY / "tools" / "build_examples.py")
     assert found is not None and found.loader is not None
     module = importlib.util.module_from_spec(found)
     sys.modules[found.name] = module  # dataclasses look their module up

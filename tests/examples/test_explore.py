@@ -74,9 +74,7 @@ REGISTERS = [
 ]
 
 
-def explore(
-    machine: Any, first: Sequence[int], values: Sequence[int], limit: int
-) -> tuple[set[str], bool, int]:
+def explore(machine: Any, first: Sequence[int], values: Sequence[int], limit: int) -> tuple[set[str], bool, int]:
     """Breadth-first search over the states at calls of the input function, answered with each of `values`.
 
     A state is what survives a call: callee-saved registers, writable memory, the live part of the stack and

@@ -63,9 +63,7 @@ def test_every_violation_is_shown_where_it_can_be() -> None:
     assert verdicts.count("proved") >= 25
 
 
-@pytest.mark.skipif(
-    platform.machine() != "x86_64" or platform.system() != "Linux", reason="x86-64 Linux only"
-)
+@pytest.mark.skipif(platform.machine() != "x86_64" or platform.system() != "Linux", reason="x86-64 Linux only")
 def test_checksum_on_the_host() -> None:
     folder = ROOT / "machine" / "checksum"
     printed = subprocess.run([folder / "native.elf"], capture_output=True, check=True, timeout=60).stdout

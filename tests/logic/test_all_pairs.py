@@ -104,10 +104,6 @@ def test_pairs_of_comparisons_and_flags() -> None:
         assert column(tm.conj([x, y])) == tuple(i & j for i, j in zip(left, right, strict=True)), (x, y)
         assert column(tm.disj([x, y])) == tuple(i | j for i, j in zip(left, right, strict=True)), (x, y)
         assert column(tm.bxor(x, y)) == tuple(i ^ j for i, j in zip(left, right, strict=True)), (x, y)
-        assert column(tm.bnot(tm.conj([x, y]))) == tuple(
-            1 - (i & j) for i, j in zip(left, right, strict=True)
-        )
+        assert column(tm.bnot(tm.conj([x, y]))) == tuple(1 - (i & j) for i, j in zip(left, right, strict=True))
         chosen = column(tm.ite(x, a, tm.ite(y, b, a)))
-        assert chosen == tuple(
-            j if not t and u else i for t, u, (i, j, _) in zip(left, right, VALUES, strict=True)
-        )
+        assert chosen == tuple(j if not t and u else i for t, u, (i, j, _) in zip(left, right, VALUES, strict=True))

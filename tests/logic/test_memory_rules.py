@@ -86,9 +86,7 @@ def test_addresses_wrap() -> None:
     small, p = memory("s", 3), var("p3", 3)
     written = store(small, const(7, 3), extract(v, 15, 0), False)
     assert load(written, const(0, 3), 1, False) is extract(v, 15, 8)
-    assert load(store(small, p, v, False), add(p, const(4, 3)), 4, False) is load(
-        small, add(p, const(4, 3)), 4, False
-    )
+    assert load(store(small, p, v, False), add(p, const(4, 3)), 4, False) is load(small, add(p, const(4, 3)), 4, False)
 
 
 def test_look_back_is_bounded() -> None:

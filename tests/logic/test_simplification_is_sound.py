@@ -380,9 +380,7 @@ def to_z3(raw: Raw) -> Any:
     v = [to_z3(x) for x in raw.args]
     match raw.op:
         case "add" | "sub" | "mul" | "band" | "bor" | "bxor":
-            name = {"add": "add", "sub": "sub", "mul": "mul", "band": "and", "bor": "or", "bxor": "xor"}[
-                raw.op
-            ]
+            name = {"add": "add", "sub": "sub", "mul": "mul", "band": "and", "bor": "or", "bxor": "xor"}[raw.op]
             return getattr(v[0], f"__{name}__")(v[1])
         case "neg":
             return -v[0]

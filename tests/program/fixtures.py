@@ -20,9 +20,7 @@ def elf_symbols(path: Path) -> dict[str, int]:
     with path.open("rb") as stream:
         elf = ELFFile(stream)
         table = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
-        return {
-            s.name: s["st_value"] for s in table.iter_symbols() if s.name and s["st_shndx"] != "SHN_UNDEF"
-        }
+        return {s.name: s["st_value"] for s in table.iter_symbols() if s.name and s["st_shndx"] != "SHN_UNDEF"}
 
 
 def elf_loads(path: Path) -> list[tuple[int, int, int, bytes]]:

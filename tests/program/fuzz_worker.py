@@ -60,9 +60,7 @@ def tables(data: bytes) -> list[tuple[int, int]]:
 
 def mutant(seed: int, number: int, files: list[tuple[str, bytes]]) -> tuple[str, bytes, random.Random]:
     rng = random.Random(f"{seed}/{number}")
-    family = rng.choice(
-        ((".elf", ".so", ".o"), (".elf", ".so", ".o"), (".exe",), (".macho",), (".hex", ".srec"))
-    )
+    family = rng.choice(((".elf", ".so", ".o"), (".elf", ".so", ".o"), (".exe",), (".macho",), (".hex", ".srec")))
     name, original = rng.choice([entry for entry in files if entry[0].endswith(family)])
     data = bytearray(original)
     parts = tables(original)

@@ -42,9 +42,7 @@ def test_a_page_shows_the_file_around_a_segment() -> None:
     data = path.read_bytes()
     image = load_image(path)
     with path.open("rb") as stream:
-        text = next(
-            s for s in ELFFile(stream).iter_segments() if s["p_type"] == "PT_LOAD" and s["p_flags"] & 1
-        )
+        text = next(s for s in ELFFile(stream).iter_segments() if s["p_type"] == "PT_LOAD" and s["p_flags"] & 1)
     start, offset = text["p_vaddr"], text["p_offset"]
     assert start % 4096, "the fixture should start inside a page"
     assert image.read(start & -4096, start % 4096) == data[offset - start % 4096 : offset]
@@ -55,9 +53,7 @@ def test_a_page_shows_the_file_around_a_segment() -> None:
 @pytest.mark.parametrize("isa", ELF_ISAS)
 def test_stripped_and_unstripped_differ_in_names_only(isa: str) -> None:
     full, stripped = load_image(IMAGES / f"{isa}.elf"), load_image(IMAGES / f"{isa}-stripped.elf")
-    expected = {
-        name: value for name, value in elf_symbols(IMAGES / f"{isa}.elf").items() if not name.startswith("$")
-    }
+    expected = {name: value for name, value in elf_symbols(IMAGES / f"{isa}.elf").items() if not name.startswith("$")}
     for name in ("add", "choose", "_start", "table", "zero"):
         assert full.symbols[name] == expected[name]
     assert "add" not in stripped.symbols

@@ -95,9 +95,7 @@ def test_hex_files_need_an_architecture_and_keep_their_addresses(tmp_path: Path)
 def test_raw_blobs(tmp_path: Path) -> None:
     path = written(tmp_path, b"\x90\xc3")
     image = load_image(path, arch="x86-32", base=0x7C00)
-    assert [(s.address, s.size, s.content, s.permissions) for s in image.segments] == [
-        (0x7C00, 2, b"\x90\xc3", _RWX)
-    ]
+    assert [(s.address, s.size, s.content, s.permissions) for s in image.segments] == [(0x7C00, 2, b"\x90\xc3", _RWX)]
     assert (image.entry, image.base, image.format) == (0x7C00, 0x7C00, "raw")
     assert image.sha256 == hashlib.sha256(b"\x90\xc3").hexdigest()
     assert load_image(path, arch="x86-32", entry=1).entry == 1

@@ -101,9 +101,7 @@ def test_macho_segments_rebases_and_binds(isa: str, tmp_path: Path) -> None:
     for _ in range(struct.unpack_from("<I", data, 16)[0]):
         command, length = struct.unpack_from("<II", data, at)
         if command == 0x19:
-            name, address, size, offset, file_size, _, protection = struct.unpack_from(
-                "<16sQQQQII", data, at + 8
-            )
+            name, address, size, offset, file_size, _, protection = struct.unpack_from("<16sQQQQII", data, at + 8)
             segments[name.rstrip(b"\0").decode()] = (address, size, offset, file_size, protection)
         if command == 0x80000028:
             assert image.entry == image.base + struct.unpack_from("<Q", data, at + 8)[0]
@@ -123,9 +121,7 @@ def test_macho_segments_rebases_and_binds(isa: str, tmp_path: Path) -> None:
         pointers = [int.from_bytes(w, "little") for w in words.values() if w is not None]
         targets = [p for p in pointers if loaded.segment_at(p) is section]
         assert [loaded.read(t, 4) for t in targets] == [b"\x03\0\0\0"]
-        assert sum(w is None for w in words.values()) == 2, (
-            "the lazy pointer and the function pointer to getpid"
-        )
+        assert sum(w is None for w in words.values()) == 2, "the lazy pointer and the function pointer to getpid"
     assert set(image.imports) == {"_getpid", "dyld_stub_binder"}
 
 
@@ -150,9 +146,7 @@ def test_fat_files(tmp_path: Path) -> None:
 def chained_macho(pointer_format: int, links: list[int], start: int = 0x10) -> bytes:
     """A library with a page of code and a page of data, whose cells from `start` on are chained."""
     table = struct.pack("<7I", 0, 32, 80, 96, 2, 1, 0).ljust(32, b"\0")
-    table += struct.pack("<4I", 3, 0, 16, 0) + struct.pack(
-        "<IHHQIHH", 24, 0x1000, pointer_format, 0x1000, 0, 1, start
-    )
+    table += struct.pack("<4I", 3, 0, 16, 0) + struct.pack("<IHHQIHH", 24, 0x1000, pointer_format, 0x1000, 0, 1, start)
     table = table.ljust(80, b"\0") + struct.pack("<II", 1 << 9 | 1, 9 << 9 | 1)
     table = table.ljust(96, b"\0") + b"\0_getpid\0_exit\0"
     commands = b""
@@ -161,9 +155,7 @@ def chained_macho(pointer_format: int, links: list[int], start: int = 0x10) -> b
         (b"__DATA", 0x100001000, 0x1000, 0x1000, 3),
         (b"__LINKEDIT", 0x100002000, 0x2000, len(table), 1),
     ):
-        commands += struct.pack(
-            "<II16sQQQQIIII", 0x19, 72, name, address, 0x1000, offset, size, 7, protection, 0, 0
-        )
+        commands += struct.pack("<II16sQQQQIIII", 0x19, 72, name, address, 0x1000, offset, size, 7, protection, 0, 0)
     commands += struct.pack("<IIII", 0x80000034, 16, 0x2000, len(table))
     header = struct.pack("<8I", 0xFEEDFACF, 0x01000007, 3, 6, 4, len(commands), 0x85, 0)
     data = b"\0" * 0x10 + b"".join(link.to_bytes(8, "little") for link in links)

@@ -82,14 +82,10 @@ class Work:
         return self.repairs + self.checks
 
     def __add__(self, other: Work) -> Work:
-        return Work(
-            self.settled + other.settled, self.candidates + other.candidates, self.checks + other.checks
-        )
+        return Work(self.settled + other.settled, self.candidates + other.candidates, self.checks + other.checks)
 
     def __sub__(self, other: Work) -> Work:
-        return Work(
-            self.settled - other.settled, self.candidates - other.candidates, self.checks - other.checks
-        )
+        return Work(self.settled - other.settled, self.candidates - other.candidates, self.checks - other.checks)
 
 
 def _premises(fact: Fact, derivation: Derivation) -> tuple[Fact, ...]:

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 VERSION = "0.1.0"
 EXIT_USAGE = 2
+EXIT_UNKNOWN = 5
 EXIT_INTERNAL = 70
 EXIT_INTERRUPTED = 130
+EXIT_CLOSED_PIPE = 141
 
 COMMANDS = {
     "bench": "Run the programs of the paper and print its table beside ours.",
@@ -36,12 +38,44 @@ def main() -> None:
 
 def run_command_line(arguments: list[str]) -> int:
     """Runs one command and returns its exit code."""
+    try:
+        result = _dispatch(arguments)
+        sys.stdout.flush()
+        return result
+    except KeyboardInterrupt:
+        return _complain("interrupted", EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has gone. Not 0: that would be a verdict nobody saw in full.
+        _discard_output()
+        return EXIT_CLOSED_PIPE
+    except OSError as error:
+        if os.environ.get("MCVETO_DEBUG"):
+            raise
+        _discard_output()
+        return _complain(f"cannot write the output: {error.strerror or error}", EXIT_INTERNAL)
+    except MemoryError:
+        return _complain("out of memory", EXIT_UNKNOWN)
+    except Exception as error:
+        if os.environ.get("MCVETO_DEBUG"):
+            raise
+        from mcveto.errors import one_line
+
+        what = one_line(f"{type(error).__name__}: {error}")[:300]
+        return _complain(f"internal error: {what} (MCVETO_DEBUG=1 shows where; please report it)", EXIT_INTERNAL)
+
+
+def _dispatch(arguments: list[str]) -> int:
     import click
 
     from mcveto.errors import McvetoError, one_line
 
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    group = _group()
     try:
-        result = _group().main(args=arguments, prog_name="mcveto", standalone_mode=False)
+        # Not group.main(): it prints on interrupts and exits with 1 on a closed pipe.
+        with group.make_context("mcveto", list(arguments)) as context:
+            result = group.invoke(context)
         return result if isinstance(result, int) else 0
     except McvetoError as error:
         return _complain(str(error), error.exit_code)
@@ -49,25 +83,32 @@ def run_command_line(arguments: list[str]) -> int:
         print(error.format_message())
         return EXIT_USAGE
     except click.ClickException as error:
-        return _complain(f"{one_line(error.format_message())} (see mcveto --help)", EXIT_USAGE)
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        return _complain("interrupted", EXIT_INTERRUPTED)
+        command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "mcveto"
+        return _complain(f"{one_line(error.format_message()).rstrip('.')} (see {command} --help)", EXIT_USAGE)
     except click.exceptions.Exit as error:
         return error.exit_code
-    except BrokenPipeError:
-        # The reader has gone; the interpreter must not complain about it when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:
-        if os.environ.get("MCVETO_DEBUG"):
-            raise
-        what = one_line(f"{type(error).__name__}: {error}")
-        return _complain(f"internal error: {what} (MCVETO_DEBUG=1 shows where; please report it)", EXIT_INTERNAL)
+    except click.exceptions.Abort:
+        return _complain("interrupted", EXIT_INTERRUPTED)
 
 
 def _complain(message: str, exit_code: int) -> int:
-    print(f"mcveto: {message}", file=sys.stderr)
+    try:
+        sys.stdout.flush()
+        print(f"mcveto: {message}", file=sys.stderr)
+    except BrokenPipeError:
+        _discard_output()
     return exit_code
+
+
+def _discard_output() -> None:
+    """What is still buffered has no reader; the interpreter must not complain about it when it flushes at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def _group() -> click.Group:
@@ -92,14 +133,18 @@ def _group() -> click.Group:
                 import difflib
 
                 nearest = difflib.get_close_matches(args[0], COMMANDS, n=1, cutoff=0.0)
-                raise click.UsageError(f"no command '{args[0]}'; did you mean '{nearest[0]}'?")
+                raise click.UsageError(f"no command '{args[0]}'; did you mean '{nearest[0]}'?", ctx)
             return super().resolve_command(ctx, args)
 
         def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
             with formatter.section("Commands"):
                 formatter.write_dl(sorted(COMMANDS.items()))
 
-    @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+    @click.group(
+        cls=LazyGroup,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+        epilog="Exit codes: 0 done, 10 target reached, 5 not known, 2 usage, 3 input file, 70 internal error.",
+    )
     @click.version_option(VERSION, message="mcveto %(version)s")
     def group() -> None:
         """A model checker for machine code."""

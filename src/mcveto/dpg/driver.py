@@ -217,6 +217,9 @@ class Driver:
 
     def _proved(self) -> Verdict:
         assert self._entry is not None
+        if self._program.image.import_area is not None or self._program.image.unspecified:
+            # What is outside the file cannot be followed: a jump there is not the fault it looks like.
+            return self._unknown("the file depends on code or data that is not in it (imports)")
         problem = recheck(self._program, self.graph, self._steps, self._entry, max(10.0, self._limits.query_seconds))
         if problem:
             return self._unknown(f"self-check failed: {problem}")

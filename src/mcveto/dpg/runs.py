@@ -178,7 +178,7 @@ class Runner:
         self, choices: Choices, consumed: list[ConsumedInput], undefined: list[ConsumedInput]
     ) -> ConcolicExecution:
         program = self._program
-        base = program.assignment(InputSource((), choices.seed), choices.seed)
+        base = program.choices(InputSource((), choices.seed), choices.seed)
         generator = random.Random(choices.seed)
         counter = [0]
 
@@ -196,7 +196,7 @@ class Runner:
 
         def byte(address: int) -> int:
             value = choices.memory.get(address)
-            return base.memory(address) if value is None else value
+            return base.byte(address) if value is None else value
 
         registers: Mapping[str, int] = {**base.registers, **choices.registers}
         execution = program.concolic_with(Assignment(registers, byte, fresh))

@@ -241,7 +241,7 @@ class Interpreter(Generic[V]):
 
     def prepare(self, instruction: Instruction) -> tuple[_Prepared, ...]:
         """The instruction's operations with every operand resolved to cells."""
-        temporaries = _merge_temporaries(instruction.ops, self._row.big_endian)
+        temporaries = _merge_temporaries(instruction.ops, self._row.registers_big_endian)
 
         def resolve(varnode: Varnode) -> _Temporary | tuple[Piece, ...] | Varnode:
             if varnode.space is Space.UNIQUE:

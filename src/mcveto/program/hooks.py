@@ -13,13 +13,16 @@ from mcveto.machine.isa import Decoder
 from mcveto.machine.pcode import FreshOrigin, Instruction, Op, Space, Varnode
 
 
-def input_function(decoder: Decoder, pc: int, bits: int, signed: bool) -> Instruction:
-    """A function at `pc` that returns a fresh value of `bits` bits."""
+def input_function(decoder: Decoder, pc: int, bits: int, signed: bool, number: int = 0) -> Instruction:
+    """A function at `pc` that returns a fresh value of `bits` bits.
+
+    `number` (below 256) is the usual value of the fresh one: it tells whoever supplies the value which function asks.
+    """
     row = decoder.row
     word = row.address_bytes
     size = max(1, -(-bits // 8))
     wide = 2 * word if size > word else word
-    lines = [f"%raw:{size} = FRESH 0:{size}"]
+    lines = [f"%raw:{size} = FRESH {number}:{size}"]
     if bits % 8:
         lines.append(f"%cut:{size} = INT_AND %raw, {(1 << bits) - 1}:{size}")
         if signed:

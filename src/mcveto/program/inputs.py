@@ -29,15 +29,23 @@ class InputSource:
         self._random = random.Random(seed)
         self.consumed: list[ConsumedInput] = []
 
-    def next(self, bits: int, where: str) -> int:
-        if len(self.consumed) < len(self._given):
-            value = self._given[len(self.consumed)]
+    @property
+    def unused(self) -> int:
+        """How many of the given values no run asked for yet."""
+        return max(len(self._given) - len(self.consumed), 0)
+
+    def next(self, bits: int, where: str, signed: bool = False) -> int:
+        """The next value as an unsigned number of `bits` bits."""
+        number = len(self.consumed)
+        if number < len(self._given):
+            value = self._given[number]
             if not -(1 << (bits - 1)) <= value < 1 << bits:
-                raise UsageError(f"input {len(self.consumed)} is {value}, which does not fit {bits} bits", where)
+                raise UsageError(f"input {number} is {value}, which does not fit {bits} bits", where)
             value &= (1 << bits) - 1
         else:
             value = self._draw(bits)
-        self.consumed.append(ConsumedInput(value, bits, where))
+        shown = value - (1 << bits) if signed and value >> (bits - 1) else value
+        self.consumed.append(ConsumedInput(shown, bits, where))
         return value
 
     def _draw(self, bits: int) -> int:
@@ -56,7 +64,10 @@ def parse_inputs(text: str) -> list[int]:
     values = []
     for word in text.replace(",", " ").split():
         try:
-            values.append(int(word, 0))
+            value = int(word, 0)
         except ValueError:
             raise UsageError(f"'{word[:40]}' is not an input value", "write numbers such as 3,0x10,-1") from None
+        if not -(1 << 63) <= value < 1 << 64:
+            raise UsageError(f"input value {word[:40]} does not fit 64 bits")
+        values.append(value)
     return values

@@ -1,42 +1,56 @@
 """A binary together with what its spec says: everything needed to run it, concretely or symbolically.
 
-Entry state (design: registers and stack contents are unspecified unless something fixes them):
-- the stack is a region of its own with nothing mapped on either side; the stack pointer starts at a fixed address;
-- the entry is called like a function whose return address is an unmapped sentinel; reaching it ends the run;
-- on x86 the direction flag is clear, as every calling convention demands.
-Each is listed in `assumptions`, which a verdict repeats.
+The entry state is described in `entry_state`, what the file leaves open in `undetermined`. All that was assumed is
+listed in `assumptions`, which a verdict repeats.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcveto.errors import UsageError
-from mcveto.logic.terms import Term, const
 from mcveto.machine.address_space import AddressSpace
-from mcveto.machine.concolic import Assignment, ConcolicExecution
 from mcveto.machine.emulator import Machine
 from mcveto.machine.isa import Decoder, decoder_for
-from mcveto.machine.memory import READ, WRITE, RegionSpec
+from mcveto.machine.memory import Memory, RegionSpec
 from mcveto.machine.pcode import FreshOrigin, Instruction
+from mcveto.program.entry_state import (
+    DEFAULT_STACK,
+    entry_registers,
+    free_area,
+    stack_region,
+    with_return_address,
+)
 from mcveto.program.hooks import assume_function, input_function
 from mcveto.program.image import Image, load_image
 from mcveto.program.inputs import InputSource
-from mcveto.program.spec import Address, Spec
+from mcveto.program.spec import Address, InputCall, Spec
+from mcveto.program.undetermined import Undetermined
 
-DEFAULT_STACK = 1 << 20
-MAX_STACK = 1 << 30
-# Room above the initial stack pointer for the arguments a caller would have pushed.
-_ABOVE_STACK_POINTER = 4096
-_STACK_TOP = {32: 0x7FFF_0000, 64: 0x7FFF_FFFF_0000}
+if TYPE_CHECKING:
+    from mcveto.machine.concolic import Assignment, ConcolicExecution
+
+_PAGE = 4096
+# Input functions are told apart by one byte (see hooks).
+_MAX_INPUT_FUNCTIONS = 256
+
+
+class Choices(NamedTuple):
+    """Values for all that a program leaves open: registers by cell name, bytes, and fresh values."""
+
+    registers: dict[str, int]
+    byte: Callable[[int], int]
+    fresh: Callable[[int, FreshOrigin, int], int]
 
 
 @dataclass(frozen=True, slots=True)
 class InputRegister:
     name: str
+    cell: str
     bits: int
 
 
@@ -55,8 +69,9 @@ class Program:
     halts: frozenset[int]
     targets: frozenset[int]
     return_sentinel: int
+    undetermined: Undetermined
     assumptions: tuple[str, ...]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     def machine(
         self,
@@ -68,22 +83,17 @@ class Program:
         make: Callable[..., Machine] = Machine,
     ) -> Machine:
         """A machine in the entry state; unspecified registers and bytes are drawn from `seed` (0: all zero)."""
-        assignment = self.assignment(inputs, seed)
+        choices = self.choices(inputs, seed)
         memory = self.space.memory()
-        if seed:
-            for start, end in self._unspecified_ranges():
-                memory.poke(
-                    start,
-                    b"".join(_background(seed, page) for page in range(start >> 12, (end >> 12) + 1))[start & 0xFFF :][
-                        : end - start
-                    ],
-                )
-        for start, end in self.input_memory:
-            memory.poke(start, bytes(assignment.memory(address) for address in range(start, end)))
+        for start, end in self._unspecified_ranges():
+            if seed:
+                _fill(memory, start, _scrambled_range(seed, start, end))
+        for start, end in (*self.image.unspecified, *self.input_memory):
+            _fill(memory, start, bytes(choices.byte(address) for address in range(start, end)))
         registers = dict(self.registers)
         for cell in self.decoder.layout.cells:
             if cell.number not in registers:
-                value = assignment.registers.get(cell.name, 0)
+                value = choices.registers.get(cell.name, 0)
                 if value:
                     registers[cell.number] = value & ((1 << self.decoder.layout.significant_bits(cell)) - 1)
         return make(
@@ -94,20 +104,23 @@ class Program:
             hooks=self.hooks,
             halts=self.halts | {self.return_sentinel},
             targets=self.targets if stop_at_targets else (),
-            fresh=assignment.fresh,
+            fresh=choices.fresh,
             log_accesses=log_accesses,
         )
 
     def concolic(self, inputs: InputSource, seed: int = 0) -> ConcolicExecution:
         """Symbolic execution along the run `machine(inputs, seed)` takes."""
-        return self.concolic_with(self.assignment(inputs, seed))
+        from mcveto.machine.concolic import Assignment
+
+        return self.concolic_with(Assignment(*self.choices(inputs, seed)))
 
     def concolic_with(self, assignment: Assignment) -> ConcolicExecution:
         """Symbolic execution along the run an assignment takes."""
+        from mcveto.logic.terms import const
+        from mcveto.machine.concolic import ConcolicExecution
+
         cells = self.decoder.layout.cells
-        registers: dict[int, Term] = {
-            number: const(value, cells[number].bits) for number, value in self.registers.items()
-        }
+        registers = {number: const(value, cells[number].bits) for number, value in self.registers.items()}
         return ConcolicExecution(
             self.decoder,
             self.space,
@@ -118,30 +131,36 @@ class Program:
             halts=self.halts | {self.return_sentinel},
         )
 
-    def assignment(self, inputs: InputSource, seed: int) -> Assignment:
+    def choices(self, inputs: InputSource, seed: int) -> Choices:
         """Values for all that the program leaves open, inputs first."""
         registers: dict[str, int] = {}
         if seed:
             generator = random.Random(seed)
             for name in (*self.decoder.row.general, *self.decoder.row.flags):
-                registers[name] = generator.getrandbits(64)
+                (piece,) = self.decoder.layout.named(name)
+                registers[piece.cell.name] = generator.getrandbits(64)
         for register in self.input_registers:
-            registers[register.name] = inputs.next(register.bits, f"register {register.name}")
+            registers[register.cell] = inputs.next(register.bits, f"register {register.name}")
         given: dict[int, int] = {}
         for start, end in self.input_memory:
             for address in range(start, end):
                 given[address] = inputs.next(8, f"memory {address:#x}")
+        calls = self.spec.input_calls
 
         def byte(address: int) -> int:
             value = given.get(address)
-            return value if value is not None else _background(seed, address >> 12)[address & 0xFFF]
+            if value is None:
+                value = self.undetermined.byte(address)
+            return value if value is not None else _scrambled(seed, address)
 
         def fresh(bits: int, origin: FreshOrigin, usual: int) -> int:
             if origin is FreshOrigin.INPUT:
-                return inputs.next(bits, "input call")
+                call = calls[usual]
+                where = call.at if isinstance(call.at, str) else f"{call.at:#x}"
+                return inputs.next(call.bits, f"call of {where}", call.signed)
             return usual
 
-        return Assignment(registers, byte, fresh)
+        return Choices(registers, byte, fresh)
 
     def _unspecified_ranges(self) -> list[tuple[int, int]]:
         return [
@@ -150,14 +169,34 @@ class Program:
             for start, end in region.unspecified
         ]
 
-    def address(self, text: Address) -> int:
-        return self.image.resolve(text) if isinstance(text, str) else text
+    def address(self, address: Address) -> int:
+        """An address a user wrote, without the mode bit; it need not be mapped."""
+        return self.decoder.row.code_address(code_pointer(self.image, self.decoder, address))
 
 
-@lru_cache(maxsize=1024)
-def _background(seed: int, page: int) -> bytes:
-    """What a run finds in the unspecified bytes of a page; zeros for seed 0."""
-    return random.Random(f"{seed}:{page}").randbytes(4096) if seed else bytes(4096)
+def _fill(memory: Memory, start: int, content: bytes) -> None:
+    """Writes into one region at once; the bytes of a range are always of one region or of adjacent ones."""
+    while content:
+        region = memory.region_of(start)
+        assert region is not None
+        length = min(len(content), region.end - start)
+        region.data[start - region.start : start - region.start + length] = content[:length]
+        start, content = start + length, content[length:]
+
+
+@cache
+def _scrambled_page(seed: int, number: int) -> bytes:
+    return random.Random(f"{seed}/{number}").randbytes(_PAGE)
+
+
+def _scrambled(seed: int, address: int) -> int:
+    """An unspecified byte as a function of the seed and its address; 0 for seed 0."""
+    return _scrambled_page(seed, address // _PAGE)[address % _PAGE] if seed else 0
+
+
+def _scrambled_range(seed: int, start: int, end: int) -> bytes:
+    pages = b"".join(_scrambled_page(seed, number) for number in range(start // _PAGE, -(-end // _PAGE)))
+    return pages[start % _PAGE : start % _PAGE + end - start]
 
 
 def load_program(
@@ -165,34 +204,116 @@ def load_program(
 ) -> Program:
     """Loads a binary and brings it into the entry state its spec describes; raises InputFileError or UsageError."""
     spec = spec or Spec()
-    path = binary or (str(spec.binary_path()) if spec.binary else None)
+    return make_program(load_binary(binary, spec, arch=arch, base=base), spec)
+
+
+def load_binary(binary: str | None, spec: Spec, *, arch: str | None = None, base: int | None = None) -> Image:
+    path = binary if binary is not None else (str(spec.binary_path()) if spec.binary else None)
     if path is None:
         raise UsageError("no binary is given", "name it on the command line or as `binary:` in the spec")
-    image = load_image(path, arch=arch or spec.arch, base=base if base is not None else spec.base)
-    return make_program(image, spec)
+    if binary is not None and binary.endswith((".yaml", ".yml")):
+        raise UsageError(f"{binary} looks like a spec file, not like a binary", f"write --spec {binary}")
+    return load_image(path, arch=arch or spec.arch, base=base if base is not None else spec.base)
+
+
+def code_pointer(image: Image, decoder: Decoder, address: Address, *, undetermined: Undetermined | None = None) -> int:
+    """The program counter a user means: with the mode bit if a symbol or the file's entry says so.
+
+    Imports can be named too: their stub, the address that stands for them, or the marker in their cell.
+    """
+    row = decoder.row
+    thumb = False
+    if isinstance(address, str):
+        text = address.strip()
+        name = text.rpartition("+")[0].strip()
+        thumb = text in image.thumb_symbols or (text not in image.symbols and name in image.thumb_symbols)
+        if text not in image.symbols and text in image.imports:
+            value = image.imports[text] if undetermined is None else undetermined.import_address(text)
+        else:
+            value = image.resolve(text)
+    else:
+        value = address
+    if not 0 <= value <= row.address_mask:
+        raise UsageError(f"address {value:#x} does not fit {row.address_bits} bits")
+    if image.entry is not None and image.thumb_entry and value == image.entry:
+        thumb = True
+    return value | (row.mode_mask if thumb else 0)
+
+
+def entry_pointer(image: Image, decoder: Decoder, address: Address | None, what: str, option: str) -> int:
+    """Where to start: at `address` or at the file's entry; must be mapped and aligned."""
+    if address is None:
+        if image.entry is None:
+            names = ", ".join(sorted(image.symbols)[:5])
+            known = f"; the file has the symbols {names}, …" if names else ""
+            raise UsageError(f"{image.path} names no entry", f"give {option}{known}")
+        address = image.entry
+    pc = code_pointer(image, decoder, address)
+    row = decoder.row
+    start = row.code_address(pc)
+    image.require_address(start, what)
+    unit = 4 if row.mode_mask and not pc & 1 else row.alignment
+    if start % unit:
+        hint = "in Thumb code addresses are odd" if len(row.modes) > 1 else ""
+        raise UsageError(f"{what} {start:#x} is not a multiple of {unit}, as {row.name} demands", hint)
+    return pc
 
 
 def make_program(image: Image, spec: Spec) -> Program:
     decoder = decoder_for(image.isa)
     row = decoder.row
-    notes = list(image.notes)
+    occupied = [(segment.address, segment.end) for segment in image.segments]
+    if image.import_area is not None:
+        occupied.append(image.import_area)
+    stack = stack_region(occupied, spec.stack or DEFAULT_STACK, row.address_bits)
+    undetermined = Undetermined(image, decoder, (stack.start, stack.end))
+    entry = entry_pointer(image, decoder, spec.entry, "entry", "--entry")
+    input_memory = _input_memory(image, decoder, spec)
+    space = AddressSpace([*_image_regions(image, input_memory), stack], row.address_bits, row.big_endian)
+    sentinel = free_area(undetermined.occupied, _PAGE, row.address_bits)
+    registers, assumptions = entry_registers(decoder, stack, entry, sentinel)
 
-    def resolve(address: Address, what: str) -> int:
-        value = image.resolve(address) if isinstance(address, str) else address
-        if value > row.address_mask:
-            raise UsageError(f"{what} {value:#x} does not fit {row.address_bits} bits")
-        image.require_address(row.code_address(value), what)
+    def code(address: Address, what: str) -> int:
+        value = row.code_address(code_pointer(image, decoder, address, undetermined=undetermined))
+        if not undetermined.is_foreign(value):
+            image.require_address(value, what)
         return value
 
-    entry = _entry(image, spec, resolve)
-    stack = _stack_region(image, spec.stack or DEFAULT_STACK, row.address_bits)
-    input_memory = []
-    for item in spec.input_memory:
-        start = resolve(item.at, "inputs.memory")
-        resolve(start + item.size - 1, "the end of inputs.memory")
-        input_memory.append((start, start + item.size))
+    hooks = undetermined.code_hooks()
+    replaced = _replaced_functions(decoder, spec, code)
+    hooks.update(replaced)
+    more = ["functions replaced by the spec change no register but their result, and no memory"] if replaced else []
+    if image.import_area is not None:
+        more.append("undefined symbols have addresses of their own, where nothing else is")
+    if undetermined.bytes:
+        more.append(f"{undetermined.bytes} bytes that the file does not determine hold made-up values in a run")
+    return Program(
+        image=image,
+        spec=spec,
+        decoder=decoder,
+        space=with_return_address(space, stack, decoder, sentinel),
+        entry=entry,
+        registers=registers,
+        input_registers=tuple(_input_registers(decoder, spec.input_registers, registers)),
+        input_memory=input_memory,
+        hooks=hooks,
+        halts=frozenset(code(halt, "halt") for halt in spec.halt),
+        targets=frozenset(
+            code(target, "target")
+            for prop in spec.properties
+            if prop.name == "reach" and isinstance(prop.argument, tuple)
+            for target in prop.argument
+        ),
+        return_sentinel=sentinel,
+        undetermined=undetermined,
+        assumptions=(*assumptions, *more),
+        notes=image.notes,
+    )
+
+
+def _image_regions(image: Image, input_memory: Sequence[tuple[int, int]]) -> list[RegionSpec]:
     unspecified = sorted([*image.unspecified, *input_memory])
-    regions = [
+    return [
         RegionSpec(
             segment.name or "image",
             segment.address,
@@ -208,138 +329,57 @@ def make_program(image: Image, spec: Spec) -> Program:
         for segment in image.segments
         if segment.size
     ]
-    space = AddressSpace([*regions, stack], row.address_bits, row.big_endian)
-    sentinel = _free_address(space)
-    registers, assumptions = _entry_registers(decoder, stack, sentinel)
-    space = _with_return_address(space, stack, decoder, registers, sentinel)
+
+
+def _replaced_functions(decoder: Decoder, spec: Spec, code: Callable[[Address, str], int]) -> dict[int, Instruction]:
+    if len(spec.input_calls) > _MAX_INPUT_FUNCTIONS:
+        raise UsageError(f"more than {_MAX_INPUT_FUNCTIONS} input functions")
     hooks: dict[int, Instruction] = {}
-    for call in spec.input_calls:
-        for pc in _code_pointers(decoder, resolve(call.at, "inputs.calls")):
-            hooks[pc] = input_function(decoder, pc, call.bits, call.signed)
-    for address in spec.assume:
-        for pc in _code_pointers(decoder, resolve(address, "assume")):
+    inputs: dict[int, InputCall] = {}
+    for number, call in enumerate(spec.input_calls):
+        address = code(call.at, "input function")
+        if address in inputs:
+            raise UsageError(f"input function {address:#x} is given twice", "once in the spec is enough")
+        inputs[address] = call
+        for pc in _code_pointers(decoder, address):
+            hooks[pc] = input_function(decoder, pc, call.bits, call.signed, number)
+    for assumed in spec.assume:
+        address = code(assumed, "assume")
+        if address in inputs:
+            raise UsageError(f"{address:#x} is an input function and cannot be assumed as well")
+        for pc in _code_pointers(decoder, address):
             hooks[pc] = assume_function(decoder, pc)
-    if hooks:
-        assumptions.append("functions replaced by the spec change no register but their result, and no memory")
-    targets = frozenset(
-        row.code_address(resolve(target, "target"))
-        for prop in spec.properties
-        if prop.name == "reach" and isinstance(prop.argument, tuple)
-        for target in prop.argument
-    )
-    return Program(
-        image=image,
-        spec=spec,
-        decoder=decoder,
-        space=space,
-        entry=entry,
-        registers=registers,
-        input_registers=tuple(_input_registers(decoder, spec.input_registers, registers)),
-        input_memory=tuple(input_memory),
-        hooks=hooks,
-        halts=frozenset(row.code_address(resolve(halt, "halt")) for halt in spec.halt),
-        targets=targets,
-        return_sentinel=sentinel,
-        assumptions=tuple(assumptions),
-        notes=tuple(notes),
-    )
-
-
-def _entry(image: Image, spec: Spec, resolve: Callable[[Address, str], int]) -> int:
-    row = decoder_for(image.isa).row
-    if spec.entry is not None:
-        entry = resolve(spec.entry, "entry")
-        named_thumb = isinstance(spec.entry, str) and spec.entry in image.thumb_symbols
-        same_as_header = image.entry is not None and row.code_address(entry) == image.entry
-        if row.mode_mask and (named_thumb or (same_as_header and image.thumb_entry)):
-            entry |= 1
-        return entry
-    if image.entry is None:
-        raise UsageError(f"{image.path} names no entry", "give --entry")
-    return resolve(image.entry, "entry") | (1 if image.thumb_entry and row.mode_mask else 0)
+    return hooks
 
 
 def _code_pointers(decoder: Decoder, address: int) -> list[int]:
     """The program counters that reach a code address: both modes where there are two."""
-    plain = decoder.row.code_address(address)
-    return [plain, plain | 1] if decoder.row.mode_mask else [plain]
+    return [address, address | 1] if decoder.row.mode_mask else [address]
 
 
-def _stack_region(image: Image, size: int, address_bits: int) -> RegionSpec:
-    size = -(-size // 4096) * 4096 + _ABOVE_STACK_POINTER
-    if size > MAX_STACK:
-        raise UsageError(f"a stack of {size} bytes is more than {MAX_STACK}")
-    guard = 1 << 16
-    top = _STACK_TOP[address_bits]
-    for segment in reversed(image.segments):
-        if segment.address < top + guard and segment.end > top - size - guard:
-            top = (segment.address - guard) & ~0xFFFF
-    if top - size < guard:
-        raise UsageError("the image leaves no room for a stack", "give a smaller `stack:`")
-    return RegionSpec("stack", top - size, size, READ | WRITE, b"", ((0, size),))
-
-
-def _free_address(space: AddressSpace) -> int:
-    """An address with nothing mapped near it, for the return address of the entry."""
-    candidate = space.mask & ~0xFFFF
-    while any(space.region_at(candidate + offset) for offset in (0, 64)):
-        candidate -= 0x10000
-    return candidate
-
-
-def _entry_registers(decoder: Decoder, stack: RegionSpec, sentinel: int) -> tuple[dict[int, int], list[str]]:
-    row, layout = decoder.row, decoder.layout
-    registers: dict[int, int] = {}
-
-    def fix(name: str, value: int) -> None:
-        (piece,) = layout.named(name)
-        registers[piece.cell.number] = value
-
-    stack_pointer = stack.end - _ABOVE_STACK_POINTER
-    if row.pushes_return_address:
-        stack_pointer -= row.address_bytes
-    else:
-        fix(row.return_address, sentinel)
-    fix(row.stack_pointer, stack_pointer)
-    if row.mode_register:
-        fix(row.mode_register, 0)
-    assumptions = [
-        f"the stack is {stack.start:#x}-{stack.end:#x} and {row.stack_pointer} starts at {stack_pointer:#x}",
-        f"the entry is called with return address {sentinel:#x}; returning there ends the run",
-    ]
-    if "DF" in layout.by_name:
-        fix("DF", 0)
-        assumptions.append("the direction flag is clear at entry")
-    return registers, assumptions
-
-
-def _with_return_address(
-    space: AddressSpace, stack: RegionSpec, decoder: Decoder, registers: dict[int, int], sentinel: int
-) -> AddressSpace:
-    """On machines that push return addresses, the sentinel lies on top of the stack."""
-    row = decoder.row
-    if not row.pushes_return_address:
-        return space
-    offset = stack.end - _ABOVE_STACK_POINTER - row.address_bytes - stack.start
-    order = "big" if row.big_endian else "little"
-    content = bytes(offset) + sentinel.to_bytes(row.address_bytes, order)  # type: ignore[arg-type]
-    pushed = RegionSpec(
-        stack.name,
-        stack.start,
-        stack.size,
-        stack.permissions,
-        content,
-        ((0, offset), (offset + row.address_bytes, stack.size)),
-    )
-    regions = [region for region in space.regions if region.start != stack.start]
-    return AddressSpace([*regions, pushed], space.address_bits, space.big_endian)
+def _input_memory(image: Image, decoder: Decoder, spec: Spec) -> tuple[tuple[int, int], ...]:
+    ranges: list[tuple[int, int]] = []
+    for item in spec.input_memory:
+        start = image.resolve(item.at) if isinstance(item.at, str) else item.at
+        end = start + item.size
+        at = start
+        while at < end:
+            image.require_address(at, "inputs.memory")
+            segment = image.segment_at(at)
+            assert segment is not None
+            at = segment.end
+        for low, high in ranges:
+            if start < high and low < end:
+                raise UsageError(f"inputs.memory lists {max(start, low):#x} twice")
+        ranges.append((start, end))
+    return tuple(ranges)
 
 
 def _input_registers(decoder: Decoder, names: Sequence[str], fixed: dict[int, int]) -> list[InputRegister]:
     import difflib
 
     known = {name.upper(): name for name in (*decoder.row.general, *decoder.row.flags)}
-    result = []
+    result: list[InputRegister] = []
     for name in names:
         found = known.get(name.upper())
         if found is None:
@@ -350,5 +390,7 @@ def _input_registers(decoder: Decoder, names: Sequence[str], fixed: dict[int, in
         (piece,) = decoder.layout.named(found)
         if piece.cell.number in fixed:
             raise UsageError(f"register {found} is fixed at entry and cannot be an input")
-        result.append(InputRegister(found, decoder.layout.significant_bits(piece.cell)))
+        if any(found == other.name for other in result):
+            raise UsageError(f"input register {found} is given twice")
+        result.append(InputRegister(found, piece.cell.name, decoder.layout.significant_bits(piece.cell)))
     return result

@@ -22,8 +22,12 @@ spec is ever ignored.
 from __future__ import annotations
 
 import difflib
+import errno
+import re
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +35,7 @@ from mcveto.errors import InputFileError, UsageError
 
 Address = int | str
 MAX_SPEC_BYTES = 1 << 20
+MAX_INPUT_MEMORY = 1 << 20
 EXPECTED = ("proved", "violated", "unknown")
 
 
@@ -94,20 +99,20 @@ def load_spec(path: str) -> Spec:
 def parse_spec(raw: object, path: str = "<spec>") -> Spec:
     """Validates what a spec file holds."""
     top = _mapping(raw if raw is not None else {}, path, "the spec", _KEYS)
-    inputs = _mapping(top.get("inputs") or {}, path, "inputs", _INPUT_KEYS)
+    inputs = _mapping({} if top.get("inputs") is None else top["inputs"], path, "inputs", _INPUT_KEYS)
     for key in ("stdin", "argv"):
-        if inputs.get(key):
+        if inputs.get(key) is not None:
             raise UsageError(f"{path}: inputs.{key} is not supported yet", "use inputs.calls or inputs.memory")
     expected = top.get("expected")
     if expected is not None and expected not in EXPECTED:
-        raise UsageError(f"{path}: expected is {expected!r}", f"one of {', '.join(EXPECTED)}")
+        raise UsageError(f"{path}: expected is {_shown(expected)}", f"one of {', '.join(EXPECTED)}")
     return Spec(
         path=path,
         binary=_text(top.get("binary"), path, "binary"),
         arch=_text(top.get("arch"), path, "arch"),
         base=_number(top.get("base"), path, "base"),
         entry=_address(top["entry"], path, "entry") if top.get("entry") is not None else None,
-        input_calls=_calls(inputs.get("calls") or {}, path),
+        input_calls=_calls({} if inputs.get("calls") is None else inputs["calls"], path),
         input_registers=tuple(str(_text(item, path, "inputs.registers")) for item in _list(inputs, "registers", path)),
         input_memory=tuple(_memory(item, path) for item in _list(inputs, "memory", path)),
         assume=tuple(_address(item, path, "assume") for item in _list(top, "assume", path)),
@@ -120,11 +125,56 @@ def parse_spec(raw: object, path: str = "<spec>") -> Spec:
 
 
 def _read(path: str) -> object:
+    text = _read_text(path)
+    import yaml
+
+    try:
+        return yaml.load(text, _loader())
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" line {mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise InputFileError(f"spec {path}{where}: {problem}") from None
+    except RecursionError:
+        raise InputFileError(f"spec {path} is nested too deeply") from None
+    except Exception as error:
+        # The YAML library lets some malformed scalars through as errors of all kinds (`!!int ''`, `!!bool x`).
+        raise InputFileError(f"spec {path} is not valid: {error}") from None
+
+
+def _read_text(path: str) -> str:
+    hint = "a spec is a YAML file; the binary is another argument"
+    try:
+        mode = Path(path).stat().st_mode
+        if not stat.S_ISREG(mode):
+            kind = "is a directory" if stat.S_ISDIR(mode) else "is not a regular file"
+            raise InputFileError(f"cannot read spec {path}: {kind}", hint)
+        with Path(path).open("rb") as stream:
+            content = stream.read(MAX_SPEC_BYTES + 1)
+        text = content.decode("utf-8")
+    except OSError as error:
+        known = {errno.ENOENT: "no such file", errno.EACCES: "permission denied"}
+        reason = known.get(error.errno or 0, error.strerror or str(error))
+        raise InputFileError(f"cannot read spec {path}: {reason}") from None
+    except UnicodeDecodeError:
+        if len(content) <= MAX_SPEC_BYTES:
+            raise InputFileError(f"spec {path} is not text", hint) from None
+        text = ""
+    except ValueError:
+        raise InputFileError(f"cannot read spec {path}: not a valid path") from None
+    if len(content) > MAX_SPEC_BYTES:
+        raise InputFileError(f"spec {path} is larger than {MAX_SPEC_BYTES} bytes", hint)
+    if "\0" in text:
+        raise InputFileError(f"spec {path} is not text", hint)
+    return text
+
+
+@cache
+def _loader() -> Any:
+    """YAML without aliases (which can grow exponentially), repeated keys, octal and base-60 numbers."""
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """YAML without aliases (which can grow exponentially) and without repeated keys."""
-
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.events.AliasEvent):
                 raise yaml.YAMLError("aliases are not allowed in a spec")
@@ -136,36 +186,22 @@ def _read(path: str) -> object:
         for key_node, value_node in node.value:
             key = loader.construct_object(key_node, deep=True)
             line = key_node.start_mark.line + 1
-            if isinstance(key, (dict, list)):
+            if not isinstance(key, (str, int, float, bool, type(None))):
                 raise yaml.YAMLError(f"a key must be a plain value (line {line})")
             if key in result:
                 raise yaml.YAMLError(f"key {key!r} is given twice (line {line})")
             result[key] = loader.construct_object(value_node, deep=True)
         return result
 
+    integer = "tag:yaml.org,2002:int"
+    Loader.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != integer]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    decimal_or_hex = re.compile(r"[-+]?(?:0|[1-9][0-9]*|0[xX][0-9a-fA-F]+)")
+    Loader.add_implicit_resolver(integer, re.compile(f"(?:{decimal_or_hex.pattern})$"), list("-+0123456789"))
     Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, unique_mapping)
-    file = Path(path)
-    try:
-        if not file.is_file():
-            raise InputFileError(f"cannot read spec {path}: {'is a directory' if file.is_dir() else 'no such file'}")
-        if file.stat().st_size > MAX_SPEC_BYTES:
-            raise InputFileError(f"spec {path} is larger than {MAX_SPEC_BYTES} bytes")
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputFileError(f"cannot read spec {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputFileError(
-            f"spec {path} is not text", "a spec is a YAML file; the binary is another argument"
-        ) from None
-    try:
-        return yaml.load(text, Loader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" line {mark.line + 1}" if mark is not None else ""
-        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise InputFileError(f"spec {path}{where}: {problem}") from None
-    except (RecursionError, ValueError) as error:
-        raise InputFileError(f"spec {path}: {error}") from None
+    return Loader
 
 
 def _mapping(raw: object, path: str, what: str, known: Iterable[str]) -> dict[str, Any]:
@@ -174,9 +210,19 @@ def _mapping(raw: object, path: str, what: str, known: Iterable[str]) -> dict[st
     known = tuple(known)
     for key in raw:
         if key not in known:
-            nearest = difflib.get_close_matches(str(key), known, n=1, cutoff=0.0)
-            raise UsageError(f"{path}: unknown key '{key}' in {what}", f"did you mean '{nearest[0]}'?")
+            nearest = difflib.get_close_matches(_shown(key), known, n=1, cutoff=0.0)
+            raise UsageError(f"{path}: unknown key '{_shown(key)}' in {what}", f"did you mean '{nearest[0]}'?")
     return raw
+
+
+def _shown(value: object) -> str:
+    """A value of the spec as a message shows it: numbers as the user may have written them, nothing long."""
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except ValueError:
+        # Numbers of thousands of digits.
+        text = "a huge number"
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _list(raw: Mapping[str, Any], key: str, path: str) -> list[Any]:
@@ -184,19 +230,19 @@ def _list(raw: Mapping[str, Any], key: str, path: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise UsageError(f"{path}: {key} must be a list", f"write {key}: [{value}]")
+        raise UsageError(f"{path}: {key} must be a list", f"write {key}: [{_shown(value)}]")
     return value
 
 
 def _text(raw: object, path: str, what: str) -> str | None:
     if raw is not None and not isinstance(raw, str):
-        raise UsageError(f"{path}: {what} must be text, not {raw!r}")
+        raise UsageError(f"{path}: {what} must be text, not {_shown(raw)}")
     return raw
 
 
 def _number(raw: object, path: str, what: str) -> int | None:
     if raw is not None and (not isinstance(raw, int) or isinstance(raw, bool) or raw < 0):
-        raise UsageError(f"{path}: {what} must be a non-negative number, not {raw!r}")
+        raise UsageError(f"{path}: {what} must be a non-negative number, not {_shown(raw)}")
     return raw
 
 
@@ -218,18 +264,19 @@ def _address(raw: object, path: str, what: str) -> Address:
 
 def _calls(raw: object, path: str) -> tuple[InputCall, ...]:
     if isinstance(raw, list):
-        raw = {item: {} for item in raw}
+        return tuple(InputCall(_address(item, path, "inputs.calls")) for item in raw)
     if not isinstance(raw, dict):
         raise UsageError(f"{path}: inputs.calls must be a mapping from address to {{bits: …}}")
     calls = []
     for key, value in raw.items():
-        options = _mapping(value or {}, path, f"inputs.calls.{key}", ("bits", "signed"))
+        what = f"inputs.calls.{_shown(key)}"
+        options = _mapping({} if value is None else value, path, what, ("bits", "signed"))
         bits = options.get("bits", 32)
         if not isinstance(bits, int) or isinstance(bits, bool) or not 1 <= bits <= 64:
-            raise UsageError(f"{path}: inputs.calls.{key}.bits must be between 1 and 64, not {bits!r}")
+            raise UsageError(f"{path}: {what}.bits must be between 1 and 64, not {_shown(bits)}")
         signed = options.get("signed", False)
         if not isinstance(signed, bool):
-            raise UsageError(f"{path}: inputs.calls.{key}.signed must be true or false")
+            raise UsageError(f"{path}: {what}.signed must be true or false, not {_shown(signed)}")
         calls.append(InputCall(_address(key, path, "inputs.calls"), bits, signed))
     return tuple(calls)
 
@@ -237,8 +284,8 @@ def _calls(raw: object, path: str) -> tuple[InputCall, ...]:
 def _memory(raw: object, path: str) -> InputMemory:
     item = _mapping(raw, path, "inputs.memory", ("at", "size"))
     size = _positive(item.get("size"), path, "inputs.memory.size")
-    if size is None or size > 1 << 20:
-        raise UsageError(f"{path}: inputs.memory.size must be between 1 and 1048576")
+    if size is None or size > MAX_INPUT_MEMORY:
+        raise UsageError(f"{path}: inputs.memory.size must be between 1 and {MAX_INPUT_MEMORY}")
     return InputMemory(_address(item.get("at"), path, "inputs.memory.at"), size)
 
 
@@ -248,14 +295,18 @@ def _property(raw: object, path: str) -> PropertySpec:
     elif isinstance(raw, dict) and len(raw) == 1:
         name, argument = next(iter(raw.items()))
     else:
-        raise UsageError(f"{path}: a property is a name or {{name: argument}}, not {raw!r}")
+        raise UsageError(f"{path}: a property is a name or {{name: argument}}, not {_shown(raw)}")
     if name not in _PROPERTY_NAMES:
-        nearest = difflib.get_close_matches(str(name), _PROPERTY_NAMES, n=1, cutoff=0.0)
-        raise UsageError(f"{path}: unknown property '{name}'", f"did you mean '{nearest[0]}'?")
+        nearest = difflib.get_close_matches(_shown(name), _PROPERTY_NAMES, n=1, cutoff=0.0)
+        raise UsageError(f"{path}: unknown property '{_shown(name)}'", f"did you mean '{nearest[0]}'?")
     if name == "reach":
         targets = argument if isinstance(argument, list) else [argument]
+        if not targets:
+            raise UsageError(f"{path}: properties.reach names no address", "e.g. reach: [0x8049012]")
         return PropertySpec(name, tuple(_address(item, path, "properties.reach") for item in targets))
     if name == "typestate":
+        if argument is None:
+            raise UsageError(f"{path}: property 'typestate' needs the name of its file")
         return PropertySpec(name, _text(argument, path, "properties.typestate"))
     if argument is not None:
         raise UsageError(f"{path}: property '{name}' takes no argument")

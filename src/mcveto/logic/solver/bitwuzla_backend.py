@@ -75,9 +75,7 @@ class BitwuzlaTarget:
 
     def array(self, name: str, address_width: int) -> Any:
         """A memory."""
-        return self.manager.mk_const(
-            self.manager.mk_array_sort(self._sort(address_width), self._sort(8)), name
-        )
+        return self.manager.mk_const(self.manager.mk_array_sort(self._sort(address_width), self._sort(8)), name)
 
     def apply(self, op: str, args: Sequence[Any], indices: tuple[int, ...] = ()) -> Any:
         """An operator by its SMT-LIB name."""

@@ -91,9 +91,7 @@ class _Worker:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
                 self.connection.close()
-                for other in list(
-                    _open_connections
-                ):  # else a sibling would not notice that its owner is gone
+                for other in list(_open_connections):  # else a sibling would not notice that its owner is gone
                     other.close()
                 _serve(theirs, name)
                 code = 0

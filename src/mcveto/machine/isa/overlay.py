@@ -9,6 +9,7 @@ Each defect is one entry of `data/<family>.toml` with the evidence for it:
     word = "divw"                           # optional regular expression, name of the checked encoding (below)
     operands = "..."                        # optional regular expression, whole operand text
     bytes = "..."                           # optional regular expression, prefix of the hexadecimal bytes
+    mode = 0                                # optional: only in this decoding mode
     evidence = "where the manual says so, and what SLEIGH does instead"
     bind = { divisor = "INT_DIV.in1" }      # optional names for varnodes of existing operations
     place = "before INT_DIV"                # start | end | whole | before S | after S | instead of S | from S
@@ -58,6 +59,7 @@ _FIELDS = {
     "operands",
     "bytes",
     "word",
+    "mode",
     "evidence",
     "bind",
     "place",
@@ -78,6 +80,7 @@ class Defect:
     operands: re.Pattern[str] | None
     encoding: re.Pattern[str] | None
     word: re.Pattern[str] | None
+    mode: int | None
     evidence: str
     bind: tuple[tuple[str, str], ...]
     place: str
@@ -87,9 +90,10 @@ class Defect:
     unsupported: str
     guards_division: bool
 
-    def matches(self, mnemonic: str, operands: str, code: bytes, word: str) -> bool:
+    def matches(self, mnemonic: str, operands: str, code: bytes, word: str, mode: int) -> bool:
         return (
-            self.mnemonic.fullmatch(mnemonic) is not None
+            (self.mode is None or self.mode == mode)
+            and self.mnemonic.fullmatch(mnemonic) is not None
             and (self.word is None or self.word.fullmatch(word) is not None)
             and (self.operands is None or self.operands.fullmatch(operands) is not None)
             and (self.encoding is None or self.encoding.match(code.hex()) is not None)
@@ -146,7 +150,7 @@ class Overlay:
                 return encoding.name, encoding.constants(word)
         raise Unsupported(f"instruction word {word:#010x}, not among the checked encodings")
 
-    def apply(self, ops: list[Op], mnemonic: str, operands: str, code: bytes) -> list[Op]:
+    def apply(self, ops: list[Op], mnemonic: str, operands: str, code: bytes, mode: int = 0) -> list[Op]:
         """The corrected operations of one instruction; raises Unsupported where the overlay says so."""
         candidates = self._candidates.get(mnemonic)
         if candidates is None:
@@ -156,7 +160,7 @@ class Overlay:
         ops = _with_explicit_memory(ops, self._row.address_bytes)
         guarded = False
         for number, defect in enumerate(candidates):
-            if not defect.matches(mnemonic, operands, code, word):
+            if not defect.matches(mnemonic, operands, code, word, mode):
                 continue
             if defect.unsupported:
                 raise Unsupported(f"{defect.unsupported} ({mnemonic} {operands})")
@@ -229,6 +233,7 @@ def _read(entry: dict[str, Any]) -> Defect:
         operands=pattern("operands"),
         encoding=pattern("bytes"),
         word=pattern("word"),
+        mode=entry.get("mode"),
         evidence=entry["evidence"],
         bind=tuple(entry.get("bind", {}).items()),
         place=entry.get("place", "end"),

@@ -3,7 +3,8 @@
 `Decoder.decode(pc, code)` is a function of its arguments alone. SLEIGH is not: instructions such as Thumb's IT or
 ARM's BLX commit context for other addresses inside the translator. We therefore decode an IT block as one unit in a
 translator of its own, remember which addresses a translator may have been told something about, and give such an
-address a new translator. Nothing is cached by address alone.
+address a new translator; instructions that commit something for all addresses are never shown to it (BLX, see
+interworking.py) or refused. Nothing is cached by address alone.
 
 A branch and the instruction in its delay slot are one unit. SLEIGH would paste the second into the first; we translate
 the branch with a marker in its slot, the slot's instruction by itself, correct each, and put the second where the
@@ -15,11 +16,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from ..faults import FaultKind, Unsupported
 from ..pcode import BRANCHES, Instruction, Op, Space, Varnode
 from ..registers import RegisterLayout
+from .interworking import call_instruction, interworking_call
 from .overlay import Overlay, replaced
 from .snippet import SnippetAssembler
 from .table import IsaRow, isa_rows
@@ -33,6 +35,11 @@ _SPACES = {
 _WORD = 4
 _DELAY_SLOT = "DELAY_SLOT"
 _SLOT_TEMPORARIES = 1 << 39
+# Offset of the temporary that takes writes to a register that always reads as 0.
+_NOBODY_READS = 1 << 41
+# Where registers that SLEIGH does not have are put, far above its own.
+_EXTRA_REGISTERS = 1 << 32
+_CONDITIONS = ("eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "al", "nv")
 # ARM: reading pc into lr tells SLEIGH that the next `bx` is a call.
 _COMMITS_NEXT = re.compile(r"lr,\s*pc\b.*")
 
@@ -61,11 +68,14 @@ class _Translator:
             context.setVariableDefault(name, value)
         return context
 
-    def translate(self, code: bytes, address: int, count: int) -> tuple[list[Any], list[Any]]:
-        """(P-code operations, disassembled instructions) of `count` instructions at `address`."""
+    def renew_at(self, address: int) -> None:
+        """Forgets everything if the translator may have been told something about `address`."""
         if address in self.tainted:
             self.context = self._fresh()
             self.tainted.clear()
+
+    def translate(self, code: bytes, address: int, count: int) -> tuple[list[Any], list[Any]]:
+        """(P-code operations, disassembled instructions) of `count` instructions at `address`."""
         try:
             ops = self.context.translate(code, address, max_instructions=count).ops
             texts = self.context.disassemble(code, address, max_instructions=count).instructions
@@ -85,8 +95,9 @@ class Decoder:
         self._known: dict[int, list[Instruction]] = {}
         registers = self._translator(0, False).context.registers
         layout = [(name, v.offset, v.size) for name, v in registers.items() if v.space.name == "register"]
+        layout += [(name, _EXTRA_REGISTERS + 16 * at, size) for at, (name, size) in enumerate(row.extra)]
         significant = {**dict.fromkeys(row.one_bit, 1), **dict(row.significant_bits)}
-        self.layout = RegisterLayout(layout, row.big_endian, frozenset(row.split), significant)
+        self.layout = RegisterLayout(layout, row.registers_big_endian, frozenset(row.split), significant)
         self.registers = {name: Varnode(Space.REGISTER, offset, size) for name, offset, size in layout}
         self.assembler = SnippetAssembler(self.registers.get)
         self.overlay = Overlay(row, self.assembler, self.registers)
@@ -119,10 +130,17 @@ class Decoder:
             raise error.located(pc, "") from None
 
     def _decode(self, pc: int, address: int, mode: int, code: bytes) -> Instruction:
-        if mode == 1 and _it_block_length(code, self.row.big_endian):
+        if mode == 1 and _it_block_length(code, self.row.registers_big_endian):
             return self._decode_it_block(pc, address, code)
         self.overlay.checked_encoding(code)
+        if len(self.row.modes) == 2:
+            length, word = self._word(code, mode)
+            target = interworking_call(pc, word)
+            if target is not None and len(code) >= length:
+                return call_instruction(pc, bytes(code[:length]), target, self.registers)
+            self._refuse(word, mode)
         translator = self._translator(mode, False)
+        translator.renew_at(address)
         raw, texts = translator.translate(self._with_delay_marker(code), address, 1)
         text = texts[0]
         marks = raw[0].inputs
@@ -130,9 +148,9 @@ class Decoder:
         used = bytes(code[:length])
         if len(used) < length:
             raise Unsupported(f"cannot decode {code[:16].hex()}: truncated")
-        if self.row.mode_mask:
-            self._remember_commits(mode, raw, text, address + length)
-        ops = self._corrected(raw[1:], text, used)
+        if self.row.mode_mask and _COMMITS_NEXT.fullmatch(text.body):
+            translator.tainted.add(address + length)
+        ops = self._corrected(raw[1:], text, used, mode)
         if self.row.delay_marker is None or length == _WORD:
             ops = [Op("NOP", None, ()) if op.opcode == _DELAY_SLOT else op for op in ops]
             return Instruction(pc, used, tuple(ops), text.mnem, text.body)
@@ -145,12 +163,19 @@ class Decoder:
             return code
         return code[:_WORD] + self.row.delay_marker[1].to_bytes(_WORD, "big" if self.row.big_endian else "little")
 
-    def _remember_commits(self, mode: int, raw: list[Any], text: Any, following: int) -> None:
-        if text.mnem.lower().startswith("blx"):
-            targets = [op.inputs[0].offset for op in raw if op.opcode.name == "CALL"]
-            self._translator(mode, False).tainted.update(targets)
-        if _COMMITS_NEXT.fullmatch(text.body):
-            self._translator(mode, False).tainted.add(following)
+    def _word(self, code: bytes, mode: int) -> tuple[int, int]:
+        """ARM: (length, word) of the instruction; the first half-word of a Thumb instruction is the upper one."""
+        order: Literal["big", "little"] = "big" if self.row.registers_big_endian else "little"
+        if mode == 0:
+            return 4, int.from_bytes(code[:4], order)
+        first = int.from_bytes(code[:2], order)
+        return (4, first << 16 | int.from_bytes(code[2:4], order)) if first >> 11 > 0x1C else (2, first << 16)
+
+    def _refuse(self, word: int, mode: int) -> None:
+        """Raises Unsupported for encodings that crash the translator or leave context in it."""
+        for in_mode, mask, value in self.row.refused:
+            if in_mode == mode and word & mask == value:
+                raise Unsupported(f"cannot decode {word:08x}: refused encoding")
 
     def _decode_it_block(self, pc: int, address: int, code: bytes) -> Instruction:
         """An IT instruction with the (up to four) instructions it governs, as one unit.
@@ -158,10 +183,19 @@ class Decoder:
         Jumping into the middle of the block runs the rest unconditionally (ITSTATE is zero after any branch), which is
         what decoding at that address by itself gives.
         """
-        count = 1 + _it_block_length(code, self.row.big_endian)
+        count = 1 + _it_block_length(code, self.row.registers_big_endian)
         translator = self._translator(1, True)
+        at = 0
+        for _ in range(count):
+            length, word = self._word(code[at:], 1)
+            self._refuse(word, 1)
+            if interworking_call(pc, word) is not None:
+                raise Unsupported("conditional call that changes the decoding mode")
+            at += length
+        # Whatever comes of it, the translator has now been told conditions for addresses within the block.
+        translator.renew_at(address)
+        translator.tainted.update(range(address + 2, address + 4 * count, 2))
         raw, texts = translator.translate(code, address, count)
-        starts: dict[int, int] = {}
         parts: list[tuple[int, list[Any]]] = []
         for op in raw:
             if op.opcode.name == "IMARK":
@@ -170,26 +204,46 @@ class Decoder:
                 parts[-1][1].append(op)
         if len(parts) != count:
             raise Unsupported("IT block that runs past the readable bytes")
-        translator.tainted.update(start for start, _ in parts[1:])
         end = parts[-1][0] + texts[-1].length
-        translator.tainted.add(end)
         ops: list[Op] = []
-        for (start, part), text in zip(parts, texts, strict=True):
-            starts[start] = len(ops)
+        for number, ((start, part), text) in enumerate(zip(parts, texts, strict=True)):
             offset = start - address
-            ops.extend(self._corrected(part, text, bytes(code[offset : offset + text.length])))
-        starts[end] = len(ops)
-        for index, op in enumerate(ops):
-            if op.opcode in ("BRANCH", "CBRANCH") and op.inputs[0].space is Space.RAM and op.inputs[0].offset in starts:
-                distance = (starts[op.inputs[0].offset] - index) & 0xFFFFFFFF
-                ops[index] = Op(op.opcode, None, (Varnode(Space.CONST, distance, 4), *op.inputs[1:]))
+            if number and f".{self._it_condition(code, number)}" not in text.mnem:
+                # SLEIGH has forgotten the condition of this one, and of those after it.
+                raise Unsupported(f"{text.mnem} in an IT block")
+            corrected = self._corrected(part, text, bytes(code[offset : offset + text.length]), 1)
+            ops.extend(_skips_resolved(corrected, start + text.length))
         text = "; ".join(f"{t.mnem} {t.body}".strip() for t in texts)
         mnemonic, _, operands = text.partition(" ")
         return Instruction(pc, bytes(code[: end - address]), tuple(ops), mnemonic, operands)
 
-    def _corrected(self, raw: list[Any], text: Any, used: bytes) -> list[Op]:
-        ops = [self._convert(op) for op in raw]
-        return self.overlay.apply(ops, text.mnem, text.body, used)
+    def _it_condition(self, code: bytes, number: int) -> str:
+        """The condition an IT instruction gives the `number`-th (from 1) instruction of its block."""
+        low = code[1] if self.row.registers_big_endian else code[0]
+        condition = low >> 4 if number == 1 else low >> 4 & 0xE | low >> 5 - number & 1
+        return _CONDITIONS[condition]
+
+    def _corrected(self, raw: list[Any], text: Any, used: bytes, mode: int) -> list[Op]:
+        if len(self.row.modes) == 2 and self.row.registers_big_endian:
+            unit = 2 if mode else 4  # the overlay's encodings are written in little-endian order
+            used = b"".join(used[at : at + unit][::-1] for at in range(0, len(used), unit))
+        ops = self.overlay.apply([self._convert(op) for op in raw], text.mnem, text.body, used, mode)
+        self._check_program_counter(ops)
+        return ops
+
+    def _check_program_counter(self, ops: list[Op]) -> None:
+        """Refuses P-code that reads the pc before writing it (stale) or writes it without a jump (lost)."""
+        pc = self.registers[self.row.program_counter]
+        written = jumped = False
+        for op in ops:
+            for varnode in op.inputs:
+                if _overlap(varnode, pc):
+                    if not written:
+                        raise Unsupported("program counter as an operand")
+                    jumped = jumped or op.opcode in BRANCHES
+            written = written or (op.output is not None and _overlap(op.output, pc))
+        if written and not jumped:
+            raise Unsupported("program counter as a destination without a jump")
 
     def _convert(self, raw: Any) -> Op:
         opcode: str = raw.opcode.name
@@ -219,10 +273,11 @@ class Decoder:
         if space is None:
             raise Unsupported(f"storage in {raw.space.name} space")
         varnode = Varnode(space, raw.offset, raw.size)
+        if written and space is Space.CONST:
+            return Varnode(Space.UNIQUE, _NOBODY_READS, raw.size)  # how SLEIGH writes to a register that is always 0
         zero = self._zero
         if zero is not None and space is Space.REGISTER and zero.offset <= varnode.offset < zero.offset + zero.size:
-            # Reads give 0; a write goes to a temporary nobody reads.
-            return Varnode(Space.UNIQUE, (1 << 41), raw.size) if written else Varnode(Space.CONST, 0, raw.size)
+            return Varnode(Space.UNIQUE, _NOBODY_READS, raw.size) if written else Varnode(Space.CONST, 0, raw.size)
         return varnode
 
     def _translator(self, mode: int, block: bool) -> _Translator:
@@ -253,6 +308,21 @@ def _moved(varnode: Varnode) -> Varnode:
     if varnode.space is not Space.UNIQUE:
         return varnode
     return varnode._replace(offset=varnode.offset + _SLOT_TEMPORARIES)
+
+
+def _skips_resolved(ops: list[Op], following: int) -> list[Op]:
+    """`ops` with branches to the following instruction (condition not met) made branches to their end."""
+    resolved: list[Op] = []
+    for index, op in enumerate(ops):
+        target = op.inputs[0] if op.opcode in ("BRANCH", "CBRANCH") else None
+        if target is not None and target.space is Space.RAM and target.offset == following:
+            op = Op(op.opcode, None, (Varnode(Space.CONST, len(ops) - index, 4), *op.inputs[1:]))
+        resolved.append(op)
+    return resolved
+
+
+def _overlap(a: Varnode, b: Varnode) -> bool:
+    return a.space is b.space and a.offset < b.offset + b.size and b.offset < a.offset + a.size
 
 
 def _it_block_length(code: bytes, big_endian: bool) -> int:

@@ -6,8 +6,9 @@
     OF = FRESH 0:1                   any value, usually 0
     TRAP divide-error, %zero         the run ends with this fault if %zero is not 0
     CBRANCH @done, %c                jumps to label @done; a line `@done` defines it
+    %mask:8 = INT_SUB size.dst:8, 1:8    size.dst is how many bytes $dst has
 
-`$name` is a varnode bound by the caller.
+`$name` is a varnode bound by the caller. Extending to the same size is a copy.
 """
 
 from __future__ import annotations
@@ -66,6 +67,10 @@ class SnippetAssembler:
                 elif size is not None and size != known.size:
                     raise SnippetError(f"{base} changes its size")
                 return known
+            if base.startswith("size."):
+                if size is None or base.removeprefix("size.") not in bound:
+                    raise SnippetError(f"{base} needs a size and a bound varnode")
+                return Varnode(Space.CONST, bound[base.removeprefix("size.")].size, size)
             if re.fullmatch(r"-?(0x[0-9a-fA-F]+|\d+)", base):
                 if size is None:
                     raise SnippetError(f"constant {base} needs a size")
@@ -93,6 +98,8 @@ class SnippetAssembler:
                 output = operand(target) if target else None
                 if opcode == "FRESH" and output is not None and inputs[0].size != output.size:
                     raise SnippetError(f"sizes differ in {line!r}")
+                if opcode in ("INT_ZEXT", "INT_SEXT") and output is not None and inputs[0].size == output.size:
+                    opcode = "COPY"
                 ops.append(Op(opcode, output, inputs))
         return ops
 

@@ -27,10 +27,13 @@ class IsaRow:
     max_instruction: int
     alignment: int
     big_endian: bool = False
+    little_endian_code: bool = False
     one_bit: tuple[str, ...] = ()
     significant_bits: tuple[tuple[str, int], ...] = ()
     split: tuple[str, ...] = ()
     zero_register: str | None = None
+    extra: tuple[tuple[str, int], ...] = ()
+    refused: tuple[tuple[int, int, int], ...] = ()
     mode_register: str | None = None
     delay_marker: tuple[str, int] | None = None
     modes: tuple[tuple[tuple[str, int], ...], ...] = ((),)
@@ -42,6 +45,11 @@ class IsaRow:
     @property
     def address_mask(self) -> int:
         return (1 << self.address_bits) - 1
+
+    @property
+    def registers_big_endian(self) -> bool:
+        """The byte order of instructions, and of the register space of their SLEIGH description."""
+        return self.big_endian and not self.little_endian_code
 
     @property
     def pushes_return_address(self) -> bool:

@@ -171,9 +171,7 @@ class _Linker:
             if symbol.value > MAX_ALIGN or symbol.value & (symbol.value - 1):
                 raise self.elf.broken(f"common symbol {symbol.name} has the alignment {symbol.value:#x}")
             self.layout.commons[index] = self.layout.place(symbol.size, symbol.value)
-        self.memory.map(
-            start, self.layout.cursor - start, b"", Permission.READ | Permission.WRITE, "common symbols"
-        )
+        self.memory.map(start, self.layout.cursor - start, b"", Permission.READ | Permission.WRITE, "common symbols")
 
     def _collect_relocations(self) -> list[_Pending]:
         elf, pending = self.elf, list[_Pending]()

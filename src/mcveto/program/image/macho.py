@@ -212,9 +212,7 @@ def _fix_up(macho: _MachO, memory: Memory, base: int, bias: int) -> tuple[dict[s
     else:
         cells = _apply_opcodes(macho, binary, memory, bias)
     if cells:
-        macho.notes.add(
-            f"{len(set(cells.values()))} imported symbols: the cells for their addresses are unspecified"
-        )
+        macho.notes.add(f"{len(set(cells.values()))} imported symbols: the cells for their addresses are unspecified")
     symbols: dict[str, int] = {}
     for symbol in binary.symbols:
         # N_STAB entries are debugging information; N_SECT means "defined in a section".

@@ -59,9 +59,7 @@ class ChainedFixups:
             self._budget -= 1
             raw = self._memory.read(page + distance, 8) if distance + 8 <= page_size else None
             if raw is None or self._budget < 0:
-                raise self._request.broken(
-                    f"damaged: a chain of fix-ups leaves its page at {page + distance:#x}"
-                )
+                raise self._request.broken(f"damaged: a chain of fix-ups leaves its page at {page + distance:#x}")
             link = int.from_bytes(raw, "little")
             self._cell(page + distance, link, pointer_format)
             step = (link >> 51 & 0xFFF) * 4

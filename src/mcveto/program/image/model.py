@@ -168,9 +168,7 @@ class Image:
     def _unknown_symbol(self, name: str) -> UsageError:
         message = f"unknown symbol '{name[:200]}' in {self.path}"
         if not self.symbols:
-            return UsageError(
-                message, "the file has no symbols: give an address such as 0x1234 or image+0x10"
-            )
+            return UsageError(message, "the file has no symbols: give an address such as 0x1234 or image+0x10")
         import difflib
 
         # Comparing with every name of a huge table would take minutes.

@@ -124,9 +124,7 @@ def _read_headers(request: LoadRequest) -> _Pe:
     page = PAGE if int.from_bytes(optional[32:36], "little") >= PAGE else 1
     stripped = bool(flags & _RELOCATIONS_STRIPPED)
     coff_symbols = (symbols, symbol_count)
-    return _Pe(
-        request, isa, image_base, entry, header_size, page, stripped, directories, sections, coff_symbols
-    )
+    return _Pe(request, isa, image_base, entry, header_size, page, stripped, directories, sections, coff_symbols)
 
 
 def _map(pe: _Pe, memory: Memory, base: int) -> None:
