@@ -91,6 +91,9 @@ class Feasibility:
                 solver.pop()
             wrong, used = self._compare_with_image([*path, *wanted], values, guessed)
             if not wrong:
+                made_up = self._program.undetermined.byte
+                if any(made_up(address) not in (None, byte) for address, byte in used.items()):
+                    return Undecided("it depends on bytes that the file does not determine")
                 return Feasible(self._choices(witness, values, used))
             for address in wrong:
                 self._learn(address)

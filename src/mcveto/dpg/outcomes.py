@@ -3,7 +3,8 @@
 The block runs in the symbolic domain from the identity state of its location (registers and memory are variables, the
 stack and frame pointers constants), once per combination of decisions. An outcome is a guard over the state before,
 and the state after as terms over the state before; `Pre(outcome, ψ)` is the guard and ψ under the substitution
-(TR1669 §3.4). Outcomes in which the run faults have no successor and are left out: the machine stops there.
+(TR1669 §3.4). Outcomes in which the run faults have no successor and are left out: the machine stops there, except at
+system calls and at what belongs to another module (see `surroundings`).
 
 Together the outcomes are complete: every state of the location that has a successor satisfies the guard of the outcome
 that leads there, for some value of the fresh variables.
@@ -15,13 +16,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mcveto.dpg.location import ANY, Location
+from mcveto.dpg.surroundings import Surroundings
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 from mcveto.machine.faults import Fault, Unsupported
 from mcveto.machine.interpreter import Interpreter
 from mcveto.machine.pcode import FreshOrigin, Instruction, Transfer
-from mcveto.machine.symbolic import SymbolicDomain
+from mcveto.machine.symbolic import ConstraintKind, SymbolicDomain
 from mcveto.machine.symbolic_memory import SymbolicMemory
 from mcveto.program.program import Program
 
@@ -64,6 +66,7 @@ class OutcomeTable:
         (self.stack_pointer,) = layout.named(row.stack_pointer)
         (self.frame_pointer,) = layout.named(row.frame_pointer)
         self.memory = t.memory("mem", row.address_bits)
+        self._surroundings = Surroundings(program)
 
     def of(self, location: Location, block: tuple[Instruction, ...]) -> tuple[Outcome, ...]:
         key = (location.pc, location.code, location.stack_pointer, location.frame_pointer)
@@ -113,6 +116,7 @@ class OutcomeTable:
         memory = SymbolicMemory(program.space, "mem", at_entry=False)
         domain = _BlockDomain(program.decoder.layout, program.space, choose, make_fresh, memory)
         domain.is_access = is_access
+        domain.surroundings = self._surroundings
         for piece, value in (
             (self.stack_pointer, location.stack_pointer),
             (self.frame_pointer, location.frame_pointer),
@@ -122,8 +126,8 @@ class OutcomeTable:
         try:
             for instruction in block:
                 step = self._interpreter.execute(instruction, domain)
-        except Fault:
-            return None
+        except Fault as fault:
+            return self._faulted(block, instruction, domain, fault, tuple(fresh))
         except Unsupported as error:
             return self._cut(block, tuple(item.term for item in domain.path), str(error), tuple(fresh))
         guard = tuple(item.term for item in domain.path)
@@ -143,6 +147,24 @@ class OutcomeTable:
             guard, step.transfer, target, state, domain.memory.term, tuple(fresh), self._following(block[-1])
         )
 
+    def _faulted(
+        self,
+        block: tuple[Instruction, ...],
+        instruction: Instruction,
+        domain: SymbolicDomain,
+        fault: Fault,
+        fresh: tuple[Term, ...],
+    ) -> Outcome | None:
+        """None where the run ends; a cut where the program goes on in a way we do not know."""
+        found = self._surroundings.goes_on(fault, domain)
+        if found is None:
+            return None
+        why, conditions = found
+        guard = (*(item.term for item in domain.path), *conditions)
+        if any(term is t.FALSE for term in guard):
+            return None
+        return self._cut(block, guard, f"{why} at {instruction.pc:#x}", fresh)
+
     def _following(self, last: Instruction) -> int:
         row = self._program.decoder.row
         return (last.pc + last.size) & row.address_mask
@@ -156,11 +178,18 @@ class OutcomeTable:
 
 
 class _BlockDomain(SymbolicDomain):
-    """The symbolic domain; tells its chooser apart questions about access rights, where only one way goes on."""
+    """The symbolic domain; tells its chooser apart questions about access rights, where only one way goes on, and cuts
+    the path of an access that may belong to another module."""
 
     is_access: list[bool]
+    surroundings: Surroundings
 
     def _may_access(self, address: Term, size: int, needed: int) -> None:
+        if address.op != "const":
+            elsewhere = t.conj([t.bnot(self.space.allowed(address, size, needed)), self.surroundings.foreign(address)])
+            if elsewhere is not t.FALSE and self._choose(elsewhere):
+                self.assume(ConstraintKind.ACCESS, elsewhere)
+                raise Unsupported("an access that may be to something outside the file")
         self.is_access[0] = True
         try:
             super()._may_access(address, size, needed)

@@ -15,6 +15,7 @@ from enum import Enum
 
 from mcveto.dpg.location import ANY, Blocks, Location
 from mcveto.dpg.state import SymbolicState
+from mcveto.dpg.surroundings import Surroundings
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 from mcveto.machine.concolic import Assignment, ConcolicExecution
@@ -22,6 +23,7 @@ from mcveto.machine.faults import Fault, Unsupported
 from mcveto.machine.pcode import FreshOrigin, Instruction, Transfer
 from mcveto.program.inputs import ConsumedInput, InputSource
 from mcveto.program.program import Program
+from mcveto.program.spec import InputCall
 
 FIRST_VISITS = 4
 
@@ -77,6 +79,9 @@ class Run:
     actual_return: int | None = None
 
 
+_ENDINGS = {"fault": Ending.FAULT, "exited": Ending.HALTED, "unsupported": Ending.UNSUPPORTED}
+
+
 class Runner:
     """Makes runs; `max_steps` bounds each of them."""
 
@@ -89,6 +94,7 @@ class Runner:
         layout, row = program.decoder.layout, program.decoder.row
         (self._stack_pointer,) = layout.named(row.stack_pointer)
         (self._frame_pointer,) = layout.named(row.frame_pointer)
+        self._surroundings = Surroundings(program)
         self.count = 0
 
     def run(self, choices: Choices) -> Run:
@@ -102,6 +108,7 @@ class Runner:
         ending, detail = Ending.LIMIT, ""
         expected: int | None = None
         actual: int | None = None
+        came_from: int | None = None
         while execution.steps < self._max_steps:
             address = row.code_address(execution.pc)
             if address in program.targets:
@@ -123,11 +130,13 @@ class Runner:
                     assert stepped is not None
                     transfer = stepped
             except Fault as fault:
-                ending, detail = Ending.FAULT, str(fault)
+                ended = self._surroundings.explain(fault, execution, came_from)
+                ending, detail = _ENDINGS[ended.kind], ended.detail
                 break
             except Unsupported as error:
                 ending, detail = Ending.UNSUPPORTED, str(error)
                 break
+            came_from = before
             if transfer is Transfer.CALL:
                 frames = (*frames, (before + size) & row.address_mask)
             elif transfer is Transfer.RETURN:
@@ -189,7 +198,7 @@ class Runner:
             if value is None:
                 value = _draw(generator, bits) if origin is FreshOrigin.INPUT else usual
             if origin is FreshOrigin.INPUT:
-                consumed.append(ConsumedInput(value, bits, f"call of {execution.pc:#x}"))
+                consumed.append(_consumed(program.spec.input_calls[usual], value))
             elif value != usual:
                 undefined.append(ConsumedInput(value, bits, f"undefined value at {execution.pc:#x}"))
             return value
@@ -201,6 +210,15 @@ class Runner:
         registers: Mapping[str, int] = {**base.registers, **choices.registers}
         execution = program.concolic_with(Assignment(registers, byte, fresh))
         return execution
+
+
+def _consumed(call: InputCall, value: int) -> ConsumedInput:
+    """What `mcveto run` would list, and takes: the value of the bits the function returns."""
+    value &= (1 << call.bits) - 1
+    if call.signed and value >> (call.bits - 1):
+        value -= 1 << call.bits
+    where = call.at if isinstance(call.at, str) else f"{call.at:#x}"
+    return ConsumedInput(value, call.bits, f"call of {where}")
 
 
 def _draw(generator: random.Random, bits: int) -> int:

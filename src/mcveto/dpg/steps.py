@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from mcveto.dpg.location import ANY, Blocks, Location
 from mcveto.dpg.outcomes import Outcome, OutcomeTable
+from mcveto.dpg.surroundings import Surroundings
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 from mcveto.machine.memory import EXECUTE
@@ -31,6 +32,7 @@ class Steps:
         (frame_pointer,) = layout.named(self._row.frame_pointer)
         self._stack_pointer = t.var(stack_pointer.cell.name, stack_pointer.cell.bits)
         self._frame_pointer = t.var(frame_pointer.cell.name, frame_pointer.cell.bits)
+        self._surroundings = Surroundings(program)
         self.ends = sorted(program.halts | {self._row.code_address(program.return_sentinel)})
 
     def outcomes(self, location: Location) -> tuple[Outcome, ...]:
@@ -104,10 +106,10 @@ class Steps:
         return elsewhere
 
     def executable(self, outcome: Outcome) -> Term:
-        """When `outcome` goes where instructions can be fetched."""
+        """When `outcome` goes where instructions can be fetched, or to another module; elsewhere it faults."""
         width = self._row.address_bits
         plain = t.band(outcome.target, t.const(~self._row.mode_mask, width))
-        return self._program.space.allowed(plain, 1, EXECUTE)
+        return t.disj([self._program.space.allowed(plain, 1, EXECUTE), self._surroundings.foreign(plain)])
 
     def ends_at(self, outcome: Outcome, end: int) -> Term:
         """When `outcome` goes to a halt."""

@@ -20,11 +20,11 @@ from mcveto.verdict import VerdictInput
 def violation_inputs(program: Program, run: Run) -> tuple[VerdictInput, ...]:
     layout, choices = program.decoder.layout, run.choices
     drawn = InputSource((), choices.seed)
-    base = program.assignment(drawn, choices.seed)
-    registers, memory = _entry_state(program, run, lambda address: choices.memory.get(address, base.memory(address)))
+    base = program.choices(drawn, choices.seed)
+    registers, memory = _entry_state(program, run, lambda address: choices.memory.get(address, base.byte(address)))
     registers.update(choices.registers)
     memory.update(choices.memory)
-    cells = [layout.named(register.name)[0].cell.name for register in program.input_registers]
+    cells = [register.cell for register in program.input_registers]
     addresses = [address for start, end in program.input_memory for address in range(start, end)]
     keys: list[str | int] = [*cells, *addresses]
     found = []

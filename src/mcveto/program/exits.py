@@ -48,7 +48,7 @@ def run_to_end(program: Program, machine: Machine, max_steps: int) -> Outcome:
     """Runs the machine until something ends the run."""
     outcome = machine.run(max_steps)
     came_from = machine.trace[-1].pc if outcome.kind == "fault" and len(machine.trace) else None
-    return _explained(program, outcome, machine.read, came_from)
+    return explained(program, outcome, machine.read, came_from)
 
 
 def follow_to_end(program: Program, execution: ConcolicExecution, max_steps: int) -> Outcome:
@@ -67,7 +67,7 @@ def follow_to_end(program: Program, execution: ConcolicExecution, max_steps: int
                 return Outcome("halted", pc, steps=execution.steps)
         except Fault as fault:
             outcome = Outcome("fault", pc, fault.kind, fault.address, str(fault), execution.steps)
-            return _explained(program, outcome, lambda name: _value(program, execution, name), came_from)
+            return explained(program, outcome, lambda name: _value(program, execution, name), came_from)
         except Unsupported as error:
             return Outcome("unsupported", pc, None, None, str(error), execution.steps)
         came_from = pc
@@ -81,11 +81,17 @@ def _value(program: Program, execution: ConcolicExecution, name: str) -> int:
     return value
 
 
-def _explained(program: Program, outcome: Outcome, read: Callable[[str], int], came_from: int | None) -> Outcome:
+def exit_convention(program: Program) -> ExitConvention | None:
+    """How the program ends its process by a system call; None where every system call is unsupported."""
+    return _CONVENTIONS.get(program.image.isa) if program.image.format == "elf" else None
+
+
+def explained(program: Program, outcome: Outcome, read: Callable[[str], int], came_from: int | None) -> Outcome:
+    """`outcome` of the machine, as far as the surroundings of the program explain it."""
     if outcome.fault is not FaultKind.SYSTEM_CALL:
         return program.undetermined.explain(outcome, came_from)
-    convention = _CONVENTIONS.get(program.image.isa)
-    if convention is None or program.image.format != "elf":
+    convention = exit_convention(program)
+    if convention is None:
         return replace(outcome, kind="unsupported", fault=None, detail=f"system call at {outcome.pc:#x}")
     number = read(convention.number_register)
     if number in convention.numbers:

@@ -95,13 +95,16 @@ class Undetermined:
 
     def is_foreign(self, address: int) -> bool:
         """Whether an access to an unmapped address may belong to another module."""
-        if self.marker_area is not None and self.marker_area[0] <= address < self.marker_area[1]:
-            return True
-        if self._image.import_area is None:
-            return False
-        start = self._image.import_area[0]
-        end = self._stack[0] - GUARD if self._stack[0] > start else self._row.address_mask + 1
-        return start - 4096 <= address < end
+        return any(start <= address < end for start, end in self.foreign_ranges())
+
+    def foreign_ranges(self) -> list[Span]:
+        """Where what is not mapped may belong to another module."""
+        ranges = [self.marker_area] if self.marker_area is not None else []
+        if self._image.import_area is not None:
+            start = self._image.import_area[0]
+            end = self._stack[0] - GUARD if self._stack[0] > start else self._row.address_mask + 1
+            ranges.append((start - 4096, end))
+        return ranges
 
     def describe(self, address: int, came_from: int | None) -> str:
         name: str | None = None
