@@ -89,12 +89,12 @@ def without(decoder: Decoder, identifier: str) -> Iterator[None]:
     overlay = decoder.overlay
     kept = overlay.defects
     overlay.defects = [defect for defect in kept if defect.id != identifier]
-    overlay._candidates.clear()
+    decoder.forget()
     try:
         yield
     finally:
         overlay.defects = kept
-        overlay._candidates.clear()
+        decoder.forget()
 
 
 def check(example: Example) -> None:

@@ -73,11 +73,11 @@ def check(case: OverlayCase) -> None:
     assert outcome(decoder, case) == case.expect
     try:
         overlay.defects = [entry for entry in entries if entry.id != case.id]
-        overlay._candidates.clear()
+        decoder.forget()
         assert outcome(decoder, case) != case.expect, "the entry makes no difference"
     finally:
         overlay.defects = entries
-        overlay._candidates.clear()
+        decoder.forget()
 
 
 def ids(family: str) -> set[str]:

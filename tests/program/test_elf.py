@@ -185,14 +185,18 @@ def test_other_machines_are_named_and_refused(tmp_path: Path, machine: int, name
     assert caught.value.exit_code == 3
 
 
-def test_x32_and_n32_and_be8_are_refused(tmp_path: Path) -> None:
+def test_x32_and_n32_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match="unsupported machine x32"):
         load_image(patched("x86-32.elf", tmp_path, 18, struct.pack("<H", 62)))
     with pytest.raises(InputFileError, match="unsupported machine mips n32"):
         load_image(patched("mips32-be.elf", tmp_path, 36, struct.pack(">I", 0x70001025)))
+
+
+def test_be8_is_an_instruction_set_of_its_own(tmp_path: Path) -> None:
+    """Big-endian data with little-endian code, by the flag in the header."""
     path = patched("ppc32-be.elf", tmp_path, 18, struct.pack(">H", 40))
-    with pytest.raises(InputFileError, match="BE8"):
-        load_image(patched(str(path), tmp_path, 36, struct.pack(">I", 0x05800200)))
+    assert load_image(patched(str(path), tmp_path, 36, struct.pack(">I", 0x05800200))).isa == "arm-be8"
+    assert load_image(patched(str(path), tmp_path, 36, struct.pack(">I", 0x05000200))).isa == "arm-be"
 
 
 def header_field(path: Path, index: int, field: int) -> int:

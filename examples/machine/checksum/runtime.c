@@ -73,16 +73,32 @@ static u64 divide32(u32 a, u32 b) {
   return (u64)rest << 32 | quotient;
 }
 
+/* r0 is the quotient and r1 the remainder; which half of a 64-bit result r0 is depends on the byte order. */
+static u64 in_registers(u32 quotient, u32 rest) {
+#ifdef __ARMEB__
+  return (u64)quotient << 32 | rest;
+#else
+  return (u64)rest << 32 | quotient;
+#endif
+}
+
 WEAK u32 __aeabi_uidiv(u32 a, u32 b) { return (u32)divide32(a, b); }
-WEAK u64 __aeabi_uidivmod(u32 a, u32 b) { return divide32(a, b); }
-WEAK u64 __aeabi_idivmod(s32 a, s32 b) {
+WEAK u64 __aeabi_uidivmod(u32 a, u32 b) {
+  u64 both = divide32(a, b);
+  return in_registers((u32)both, (u32)(both >> 32));
+}
+static u64 divide32_signed(s32 a, s32 b) {
   u64 both = divide32(a < 0 ? 0u - (u32)a : (u32)a, b < 0 ? 0u - (u32)b : (u32)b);
   u32 quotient = (u32)both, rest = (u32)(both >> 32);
   quotient = (a < 0) != (b < 0) ? 0u - quotient : quotient;
   rest = a < 0 ? 0u - rest : rest;
   return (u64)rest << 32 | quotient;
 }
-WEAK s32 __aeabi_idiv(s32 a, s32 b) { return (s32)__aeabi_idivmod(a, b); }
+WEAK u64 __aeabi_idivmod(s32 a, s32 b) {
+  u64 both = divide32_signed(a, b);
+  return in_registers((u32)both, (u32)(both >> 32));
+}
+WEAK s32 __aeabi_idiv(s32 a, s32 b) { return (s32)divide32_signed(a, b); }
 WEAK void __aeabi_memcpy(void *to, const void *from, size count) { memcpy(to, from, count); }
 WEAK void __aeabi_memcpy4(void *to, const void *from, size count) { memcpy(to, from, count); }
 WEAK void __aeabi_memcpy8(void *to, const void *from, size count) { memcpy(to, from, count); }

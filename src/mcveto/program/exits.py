@@ -36,6 +36,7 @@ _CONVENTIONS = {
     "ppc32-le": ExitConvention("r0", "r3", frozenset({1, 234})),
     "arm": ExitConvention("r7", "r0", frozenset({1, 248})),
     "arm-be": ExitConvention("r7", "r0", frozenset({1, 248})),
+    "arm-be8": ExitConvention("r7", "r0", frozenset({1, 248})),
     "aarch64": ExitConvention("x8", "x0", _GENERIC),
     "riscv32": ExitConvention("a7", "a0", _GENERIC),
     "riscv64": ExitConvention("a7", "a0", _GENERIC),

@@ -7,7 +7,7 @@ from unicorn import riscv_const as riscv
 
 from mcveto.machine.pcode import Instruction
 
-from .harness import Case
+from .harness import Case, Outcome
 from .unicorn_oracle import Bits, UnicornTarget
 
 GENERAL = (
@@ -35,7 +35,7 @@ def target(isa: str) -> UnicornTarget:
     return UnicornTarget(unicorn.UC_ARCH_RISCV, mode, registers, riscv.UC_RISCV_REG_PC, INTERRUPTS)
 
 
-def excuse(instruction: Instruction, case: Case) -> bool:
+def excuse(instruction: Instruction, case: Case, ours: Outcome) -> bool:
     """Store conditionals: Unicorn keeps the reservation of an earlier case and does not check their alignment.
     Breakpoints: Unicorn reports an illegal instruction."""
     return instruction.mnemonic.startswith("sc.") or instruction.mnemonic.endswith("ebreak")

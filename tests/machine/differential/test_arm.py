@@ -17,7 +17,7 @@ from .campaign import campaign
 from .corpus_arm import a32, blocks, thumb
 from .corpus_words import compiled
 from .harness import CODE, DATA, Case, Emulator, Tally
-from .oracle_arm import GENERAL, BlockOracle, excuse_for, target
+from .oracle_arm import GENERAL, BlockOracle, excuse, target
 from .unicorn_oracle import UnicornOracle
 
 ISAS = {"arm": False, "arm-be8": True}
@@ -33,7 +33,7 @@ def run(isa: str, mode: str, codes: list[bytes], states: int, seed: int) -> Tall
 
     oracle = BlockOracle(where, size_of) if mode == "blocks" else UnicornOracle(where)
     pc = CODE | (mode != "a32")
-    return campaign(emulator, oracle, codes, states, pc, seed, GENERAL, excuse_for(emulator))
+    return campaign(emulator, oracle, codes, states, pc, seed, GENERAL, excuse)
 
 
 def compiled_codes(mode: str) -> list[bytes]:

@@ -140,6 +140,10 @@ class Overlay:
             for opcode in range(64)
         ]
 
+    def forget(self) -> None:
+        """Forgets which entries concern which mnemonic; to be called when `defects` was changed."""
+        self._candidates.clear()
+
     def checked_encoding(self, code: bytes) -> tuple[str, dict[str, Varnode]]:
         """Name and fields of the checked encoding `code` starts with; raises Unsupported if listed ones do not fit."""
         if not self.checked:

@@ -31,7 +31,7 @@ from mcveto.program.image.elf_reader import (
 from mcveto.program.image.elf_rules import RULES
 from mcveto.program.image.elf_symbols import SymbolTable
 from mcveto.program.image.memory import Memory, Notes
-from mcveto.program.image.model import Image, Permission
+from mcveto.program.image.model import ARM, Image, Permission
 from mcveto.program.image.plt import import_addresses
 from mcveto.program.image.request import LoadRequest
 
@@ -80,7 +80,7 @@ def _load_program(elf: ElfFile) -> Image:
         entry = (elf.entry + bias) % (1 << elf.bits) if elf.entry else None
         if entry is None:
             notes.add("the file names no entry point")
-    thumb = elf.isa in ("arm", "arm-be") and entry is not None and bool(entry & 1)
+    thumb = elf.isa in ARM and entry is not None and bool(entry & 1)
     if entry is not None and thumb:
         entry -= 1
     return Image(

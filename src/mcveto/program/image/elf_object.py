@@ -37,7 +37,7 @@ from mcveto.program.image.elf_relocate import Relocation, Relocator, Target
 from mcveto.program.image.elf_rules import NEEDS_CELL
 from mcveto.program.image.elf_symbols import SymbolTable, is_thumb
 from mcveto.program.image.memory import Memory, Notes
-from mcveto.program.image.model import Image, Permission
+from mcveto.program.image.model import ARM, Image, Permission
 
 PAGE = 4096
 IMPORT_STRIDE = 16
@@ -113,7 +113,7 @@ class _Linker:
         if request.entry is None:
             self.notes.add("a relocatable object has no entry point")
         entry = request.entry
-        thumb = elf.isa in ("arm", "arm-be") and entry is not None and bool(entry & 1)
+        thumb = elf.isa in ARM and entry is not None and bool(entry & 1)
         frames = next((s for s in elf.sections if s.name == ".eh_frame" and s.index in layout.sections), None)
         return Image(
             path=request.path,

@@ -210,7 +210,7 @@ def _isa_of(request: LoadRequest, machine: int, bits: int, little: bool, flags: 
         name = variants.get((machine, bits)) or _MACHINE_NAMES.get(machine, f"ELF machine {machine}")
         raise request.unsupported_machine(f"{name} ({bits}-bit {'little' if little else 'big'}-endian)")
     if isa == "arm-be" and flags & _EF_ARM_BE8 and kind != ET_REL:
-        raise request.unsupported_machine("arm BE8 (big-endian data, little-endian instructions)")
+        isa = "arm-be8"
     if machine == EM_MIPS:
         if flags & _EF_MIPS_ABI2:
             raise request.unsupported_machine("mips n32 (64-bit registers)")

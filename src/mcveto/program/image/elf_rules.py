@@ -309,6 +309,7 @@ RULES: dict[str, dict[int, Rule]] = {
     "ppc32-le": _PPC32,
     "arm": _ARM,
     "arm-be": _ARM,
+    "arm-be8": _ARM,
     "aarch64": _AARCH64,
     "riscv32": _riscv(32),
     "riscv64": _riscv(64),

@@ -17,6 +17,7 @@ from mcveto.program.image.elf_reader import (
     STT_TLS,
     Symbol,
 )
+from mcveto.program.image.model import ARM
 
 
 @dataclass(slots=True)
@@ -61,4 +62,4 @@ class SymbolTable:
 
 
 def is_thumb(isa: str, symbol: Symbol) -> bool:
-    return isa in ("arm", "arm-be") and symbol.type == STT_FUNC and bool(symbol.value & 1)
+    return isa in ARM and symbol.type == STT_FUNC and bool(symbol.value & 1)

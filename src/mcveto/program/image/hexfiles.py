@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from mcveto.errors import InputFileError
 from mcveto.program.image.memory import Memory, Notes
-from mcveto.program.image.model import Image, Permission, address_bits
+from mcveto.program.image.model import ARM, Image, Permission, address_bits
 from mcveto.program.image.request import LoadRequest
 
 _RWX = Permission.READ | Permission.WRITE | Permission.EXECUTE
@@ -126,7 +126,7 @@ def _with_entry(
     entry: int | None,
     notes: Notes,
 ) -> Image:
-    thumb = isa in ("arm", "arm-be") and entry is not None and bool(entry & 1)
+    thumb = isa in ARM and entry is not None and bool(entry & 1)
     return Image(
         path=request.path,
         sha256=request.sha256,

@@ -22,13 +22,15 @@ ISAS = (
     "ppc32-le",
     "arm",
     "arm-be",
+    "arm-be8",
     "aarch64",
     "riscv32",
     "riscv64",
     "mips32-be",
     "mips32-le",
 )
-_BIG_ENDIAN = frozenset({"ppc32-be", "arm-be", "mips32-be"})
+_BIG_ENDIAN = frozenset({"ppc32-be", "arm-be", "arm-be8", "mips32-be"})
+ARM = ("arm", "arm-be", "arm-be8")
 _WIDE = frozenset({"x86-64", "aarch64", "riscv64"})
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+", re.ASCII)
 
