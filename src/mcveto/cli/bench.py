@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mcveto.cli.options import MAX_SEED
 from mcveto.cli.progress import ProgressDisplay
 from mcveto.errors import UsageError
 from mcveto.search import Question, search
@@ -57,7 +58,7 @@ class Row:
 @click.argument("name", metavar="fig10")
 @click.option("--timeout", type=float, default=60.0, show_default=True, metavar="S", help="Seconds for each program.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this program; may be repeated.")
-@click.option("--seed", type=click.IntRange(0, (1 << 64) - 1), default=0, help="Draws the first run's inputs.")
+@click.option("--seed", type=click.IntRange(0, MAX_SEED), default=0, help="Draws the first run's inputs.")
 def command(name: str, timeout: float, only: tuple[str, ...], seed: int) -> int:
     """Run the programs of the paper's Fig. 10 and print its table beside ours."""
     if name != "fig10":

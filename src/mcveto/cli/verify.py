@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mcveto.cli.options import program_options, read_spec
+from mcveto.cli.options import MAX_SEED, program_options, read_spec
 from mcveto.cli.progress import ProgressDisplay
 from mcveto.errors import UsageError
 from mcveto.search import (
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @click.option("--steps", default="block", show_default=True, help=f"Step size: one of {', '.join(STEPS)}.")
 @click.option("--timeout", type=float, default=DEFAULT_TIMEOUT, show_default=True, metavar="S", help="Seconds.")
 @click.option("--memory", type=int, metavar="MB", help="Limit of the resident memory.")
-@click.option("--seed", type=click.IntRange(0, (1 << 64) - 1), default=0, help="Draws the first run's inputs.")
+@click.option("--seed", type=click.IntRange(0, MAX_SEED), default=0, help="Draws the first run's inputs.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the result as JSON; - prints nothing else.")
 @click.option("--quiet", is_flag=True, help="Print only the first line, and no progress.")
 @click.option("--unwind", metavar="N", help="For engine bmc; not available yet.")
@@ -68,6 +68,8 @@ def command(
     **options: Any,
 ) -> int:
     """Decide whether BINARY can reach a target or return to where it was not called from, for any input."""
+    from mcveto.report.json_file import require_writable
+
     for option, value in (("--unwind", unwind), ("--proof", proof), ("--cex", cex), ("--report", report)):
         if value is not None:
             raise UsageError(f"{option} is not available yet")
@@ -77,7 +79,7 @@ def command(
     spec = read_spec(**options)
     if "reach" in properties and not any(item.name == "reach" for item in spec.properties):
         raise UsageError("property reach needs an address", "give --target ADDRESS")
-    _require_directory(json_file)
+    require_writable(json_file)
     answer = _search(binary, spec, question, silent=quiet or json_file == "-")
     _print(answer, quiet, json_file)
     if json_file is not None:
@@ -115,17 +117,6 @@ def _print(answer: Answer, quiet: bool, json_file: str | None) -> None:
 def _asked(subject: Subject | None) -> str:
     targets = [f"{target:#x}" for target in subject.targets] if subject is not None else []
     return ", ".join([*([f"reach {' '.join(targets)}"] if targets else []), "return-address"])
-
-
-def _require_directory(json_file: str | None) -> None:
-    """Told before the search rather than after it."""
-    from pathlib import Path
-
-    if json_file is None or json_file == "-":
-        return
-    path = Path(json_file)
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise UsageError(f"cannot write {json_file}: {'is a directory' if path.is_dir() else 'no such directory'}")
 
 
 def _write_json(answer: Answer, json_file: str, path: str | None, seed: int) -> None:
