@@ -9,7 +9,8 @@ import pytest
 from mcveto.machine.emulator import Outcome
 from mcveto.machine.faults import FaultKind
 from mcveto.machine.isa import isa_rows
-from mcveto.program.exits import _CONVENTIONS, explained
+from mcveto.program.exits import _CONVENTIONS
+from mcveto.program.exits import explained as explained_outcome
 from mcveto.program.image import load_image
 from mcveto.program.program import make_program
 from mcveto.program.spec import Spec
@@ -25,7 +26,7 @@ def test_exit(isa: str) -> None:
 
     def explained(number: int) -> Outcome:
         values = {convention.number_register: number, convention.argument_register: 0x1FF}
-        return explained(program, outcome, values.__getitem__, None)
+        return explained_outcome(program, outcome, values.__getitem__, None)
 
     for number in convention.numbers:
         assert explained(number) == Outcome("exited", 0x1234, detail="255")
@@ -33,7 +34,7 @@ def test_exit(isa: str) -> None:
     names = {*isa_rows()[isa].general}
     assert {convention.number_register, convention.argument_register} <= names
     other = Outcome("fault", 0x1234, FaultKind.DIVIDE_ERROR)
-    assert explained(program, other, lambda name: 0, None) == other
+    assert explained_outcome(program, other, lambda name: 0, None) == other
 
 
 def test_every_instruction_set_has_a_convention() -> None:
