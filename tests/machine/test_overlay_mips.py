@@ -178,7 +178,7 @@ def test_refused_jalx_leaves_no_trace() -> None:
 
 
 def test_decoding_does_not_depend_on_earlier_decoding() -> None:
-    """SLEIGH may reuse the parser state of a branch for its slot if the address was decoded some instructions before."""
+    """SLEIGH may reuse the parser state of a branch for its slot if the address was decoded shortly before."""
     decoder = decoder_for(BE)
     rng = Random(1)
     nop, jump = bytes(8), bytes.fromhex("03e0000824080001")
