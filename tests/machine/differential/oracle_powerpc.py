@@ -87,9 +87,6 @@ class PowerPcOracle:
     def _on_code_read(self, engine: Any, *_: object) -> None:
         self._read_code = True
 
-    def reset(self) -> None:
-        self._engine = None
-
     def _on_interrupt(self, engine: Any, number: int, _: object) -> None:
         self._interrupt = number
         engine.emu_stop()
@@ -187,9 +184,6 @@ class LittleEndianOracle:
 
     def __init__(self, big: PowerPcOracle) -> None:
         self._big = big
-
-    def reset(self) -> None:
-        self._big.reset()
 
     def run(self, case: Case) -> Outcome:
         word = int.from_bytes(case.code, "little")
