@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Literal
 
 import pytest
@@ -174,3 +175,16 @@ def test_refused_jalx_leaves_no_trace() -> None:
     with pytest.raises(Unsupported):
         decoder.decode(CODE, bytes.fromhex("7400180000000000"))
     assert decoder.decode(0x6000, bytes.fromhex("0109502100000000")).mnemonic == "addu"
+
+
+def test_decoding_does_not_depend_on_earlier_decoding() -> None:
+    """SLEIGH may reuse the parser state of a branch for its slot if the address was decoded shortly before."""
+    decoder = decoder_for(BE)
+    rng = Random(1)
+    nop, jump = bytes(8), bytes.fromhex("03e0000824080001")
+    for _ in range(2000):
+        address = 0x9000 + 4 * rng.randrange(16)
+        if rng.randrange(2):
+            assert decoder.decode(address, jump).ops[-1].opcode == "RETURN"
+        else:
+            decoder.decode(address, nop)

@@ -11,7 +11,7 @@ from unicorn import arm_const as arm
 
 from mcveto.machine.pcode import Instruction
 
-from .harness import CODE, Case, Emulator, Outcome
+from .harness import CODE, Case, Outcome
 from .unicorn_oracle import Bits, UnicornOracle, UnicornTarget
 
 FLAG_BITS = {"NG": 31, "ZR": 30, "CY": 29, "OV": 28, "Q": 27, "GE1": 16, "GE2": 17, "GE3": 18, "GE4": 19}

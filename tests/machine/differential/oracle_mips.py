@@ -88,9 +88,6 @@ class MipsOracle:
     def _on_code_read(self, engine: Any, *_: object) -> None:
         self._read_code = True
 
-    def reset(self) -> None:
-        self._engine = None
-
     def _on_interrupt(self, engine: Any, number: int, _: object) -> None:
         self._interrupt = number
         engine.emu_stop()

@@ -11,23 +11,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Literal, Protocol
+from typing import Literal
 
 from mcveto.machine.faults import Unsupported
 from mcveto.machine.isa import Decoder
 from mcveto.machine.isa.overlay import Encoding
 
-from .harness import CODE, CODE_SIZE, Case, Emulator, Excuse, Outcome, States, Tally, judge, steered
+from .harness import CODE, CODE_SIZE, Case, Emulator, Excuse, Oracle, States, Tally, judge, steered
 
 KINDS = ("compiled", "encodings", "strays")
-
-
-class EngineOracle(Protocol):
-    """An oracle that can begin anew."""
-
-    def run(self, case: Case) -> Outcome: ...
-
-    def reset(self) -> None: ...
 
 
 def read_words(text: str) -> list[tuple[int, ...]]:
@@ -58,12 +50,11 @@ class WordMachine:
     names: tuple[str, ...]
     fixed: dict[str, int]
     corpus: list[tuple[int, ...]]
-    oracle: Callable[[str], EngineOracle]  # by name of the encoding
+    oracle: Callable[[str], Oracle]  # by name of the encoding
     base_registers: Callable[[Encoding, int], tuple[str, ...]]  # which ones an address may come from
     complete: Callable[[Random, int], tuple[int, ...]] = lambda rng, word: (word,)  # adds a delay slot
     prepare: Callable[[Random, Encoding, Case], Case] = lambda rng, encoding, case: case
     excuse: Excuse | None = None
-    not_repeated: list[str] = field(default_factory=list)
     tallies: dict[str, Tally] = field(default_factory=lambda: {kind: Tally() for kind in KINDS})
 
     def run(self, executions: int, seed: int) -> dict[str, Tally]:
@@ -101,19 +92,7 @@ def judge_words(
         if rng.randrange(8):
             with suppress(Unsupported):
                 case = steered(case, emulator, rng, machine.base_registers(encoding, word), 2)
-    oracle = machine.oracle(name)
-    found = Tally()
-    verdict = judge(case, emulator, oracle, found, machine.excuse)
-    if verdict == "wrong":
-        # Unicorn sometimes keeps something of an earlier exception: only what a new engine repeats is a disagreement.
-        oracle.reset()
-        first, found = found, Tally()
-        verdict = judge(case, emulator, oracle, found, machine.excuse)
-        if verdict != "wrong":
-            found.counts["not repeated"] += 1
-            machine.not_repeated.extend(first.wrong)
-    tally.add(found)
-    return verdict
+    return judge(case, emulator, machine.oracle(name), tally, machine.excuse)
 
 
 def moved(case: Case, **registers: int) -> Case:

@@ -147,6 +147,10 @@ class Decoder:
         translator = self._translator(mode, False)
         translator.renew_at(address)
         raw, texts = translator.translate(self._with_delay_marker(code), address, 1)
+        if _lost_its_branch(raw):
+            raw, texts = translator.translate(self._with_delay_marker(code), address, 1)
+            if _lost_its_branch(raw):
+                raise Unsupported("delay slot that the translator confuses with its branch")
         text = texts[0]
         marks = raw[0].inputs
         length = sum(mark.size for mark in marks)
@@ -307,6 +311,16 @@ def _with_delay_slot(ops: list[Op], slot: Instruction, following: int) -> tuple[
     if len(marks) != 1 or slot.size != _WORD:
         raise Unsupported("branch in a delay slot")
     return tuple(replaced(ops, marks[0], marks[0] + 1, inner))
+
+
+def _lost_its_branch(raw: list[Any]) -> bool:
+    """Whether this is the translation of a delay slot alone instead of a branch with its slot.
+
+    SLEIGH recycles eight parser states in turn, without regard for the one the branch at hand already has if its
+    address was decoded shortly before: the slot may then overwrite it. The attempt itself takes the states further, so
+    that the next one succeeds.
+    """
+    return len(raw[0].inputs) > 1 and not any(op.opcode.name in BRANCHES for op in raw)
 
 
 def _moved(varnode: Varnode) -> Varnode:
