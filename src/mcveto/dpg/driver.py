@@ -105,6 +105,7 @@ class Driver:
         node = self.graph.nodes[source]
         witness = node.witnesses[0]
         refuted: list[Refuted] = []
+        never = True
         for outcome, literals in self._ways(source, target):
             self.progress.symbolic_runs += 1
             budget = max(0.1, min(self._limits.query_seconds, self._remaining()))
@@ -118,7 +119,23 @@ class Driver:
                 self._give_up(source, target, answer.why)
                 return None
             refuted.append(Refuted(outcome, answer.core))
+            never = never and self._excluded((*node.literals, *literals))
+        if never:
+            self.progress.refinements += 1
+            self.graph.remove_edge(source, target)
+            return None
         return self._refine(source, target, witness, refuted)
+
+    def _excluded(self, literals: Literals) -> bool:
+        """Whether no state at all, reachable or not, satisfies the literals."""
+        solver = self._feasibility.solver
+        solver.push()
+        try:
+            for literal in literals:
+                solver.add(literal)
+            return solver.check((), min(1.0, self._limits.query_seconds)) == "unsat"
+        finally:
+            solver.pop()
 
     def _try(self, choices: Choices, source: int, target: int) -> Verdict | None:
         before = self._explored(target)
