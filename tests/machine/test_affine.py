@@ -89,6 +89,19 @@ def test_equations_describe_the_space(space: AffineSpace) -> None:
         assert all(evaluate(term, assignment) for term in terms) == (point in space)  # type: ignore[arg-type]
 
 
+@given(spaces(), st.sampled_from([[], [0], [1], [1, 0]]))
+def test_projection_keeps_what_is_said_about_the_rest(space: AffineSpace, kept: list[int]) -> None:
+    image = {tuple(point[i] for i in kept) for point in members(space)}
+    assert {p for p in product(range(4), repeat=len(kept)) if p in space.projected(kept)} == image
+
+
+@given(spaces())
+def test_constants_are_the_variables_with_one_value(space: AffineSpace) -> None:
+    points = members(space)
+    values = [{point[i] for point in points} for i in range(2)]
+    assert space.constants() == {i: min(found) for i, found in enumerate(values) if len(found) == 1}
+
+
 @given(
     spaces(),
     st.lists(form_strategy, max_size=1),

@@ -163,6 +163,27 @@ def test_lattice_on_every_pair_of_three_bit_intervals() -> None:
             assert s.widen(widened, y) == widened
 
 
+def test_widening_stops_at_thresholds() -> None:
+    x = StridedInterval(32, 209, 210, 1)
+    assert s.widen(x, s.singleton(208, 32), [-7, 1, 500]) == StridedInterval(32, 1, 210, 1)
+    assert s.widen(x, s.singleton(211, 32), [-7, 1, 500]) == StridedInterval(32, 209, 500, 1)
+    assert s.widen(x, s.singleton(501, 32), [-7, 1, 500]) == StridedInterval(32, 209, (1 << 31) - 1, 1)
+    assert s.widen(StridedInterval(32, 4, 8, 4), s.singleton(12, 32), [21]) == StridedInterval(32, 4, 20, 4)
+    assert s.widen(StridedInterval(8, 0, 4, 4), s.singleton(8, 8), [1000]) == StridedInterval(8, 0, 124, 4)
+
+
+@given(st.lists(intervals(8), min_size=2, max_size=40), st.lists(st.integers(-128, 127), max_size=3))
+def test_widening_contains_both_and_settles(chain: list[StridedInterval], thresholds: list[int]) -> None:
+    current, changes = chain[0], 0
+    for other in chain[1:]:
+        widened = s.widen(current, other, sorted(thresholds))
+        assert {*members(current), *members(other)} <= {*members(widened)}
+        changes += widened != current
+        current = widened
+    # Each bound passes every threshold and the end at most once; a stride is halved at most seven times.
+    assert changes <= 2 * (len(thresholds) + 1) + 8
+
+
 def test_clipping_every_four_bit_interval() -> None:
     for x in all_intervals(4):
         for low in range(-8, 8):

@@ -82,7 +82,9 @@ class AffineDomain:
         cells: Sequence[MemoryCell],
         choose: Callable[[int], bool],
         may_touch: MayTouch | None = None,
+        known: Mapping[int, int] | None = None,
     ) -> None:
+        """`known` gives variables that are constant in every state considered: addresses made of them are constant."""
         assert all(place.bits == bits for place in registers) and all(place.bits == bits for place in cells)
         self._space = space
         self._bits = bits
@@ -90,12 +92,15 @@ class AffineDomain:
         self._cells = tuple(cells)
         self._choose = choose
         self._may_touch = may_touch
+        constants = known or {}
+        initial: list[AffineValue] = [
+            Form(bits, constants[number]) if number in constants else Form(bits, 0, ((number, 1),))
+            for number in range(len(registers) + len(cells))
+        ]
         self.registers: dict[int, AffineValue] = {
-            cell.number: Form(bits, 0, ((number, 1),)) for number, cell in enumerate(registers)
+            cell.number: value for cell, value in zip(registers, initial, strict=False)
         }
-        chosen: dict[MemoryCell, AffineValue] = {
-            cell: Form(bits, 0, ((len(registers) + number, 1),)) for number, cell in enumerate(cells)
-        }
+        chosen = dict(zip(cells, initial[len(registers) :], strict=True))
         self.memory: TrackedCells[AffineValue] = TrackedCells(space, Unknown, chosen)
         self.guards: list[Form] = []
         self.decisions = 0
@@ -301,11 +306,13 @@ class AffineSpace:
         for guard in transfer.guards:
             before = before.constrained(guard)
         mask, width = (1 << self.bits) - 1, self.variables + 1
-        images = [_unit(0, width) if form is None else self._vector(form) for form in transfer.after]
         rows = RowSpace(self.bits, width)
         for row in before._rows:
             mapped = [
-                0 if form is None else dot(image, row, mask) for form, image in zip(transfer.after, images, strict=True)
+                0
+                if form is None
+                else (form.constant * row[0] + sum(factor * row[number + 1] for number, factor in form.terms)) & mask
+                for form in transfer.after
             ]
             rows.insert([row[0], *mapped])
         if not before.is_empty:
@@ -318,6 +325,21 @@ class AffineSpace:
         """Whether the form is zero at every point."""
         vector = self._vector(form)
         return all(dot(vector, row, (1 << self.bits) - 1) == 0 for row in self._rows)
+
+    def projected(self, kept: Sequence[int]) -> AffineSpace:
+        """What the points say about the variables `kept`, in that order."""
+        return AffineSpace(self._rows.projected([0, *(number + 1 for number in kept)]))
+
+    def constants(self) -> dict[int, int]:
+        """The variables that have one value only."""
+        if self.is_empty:
+            return {}
+        point, *directions = self._rows.rows()
+        return {
+            number: point[number + 1]
+            for number in range(self.variables)
+            if not any(row[number + 1] for row in directions)
+        }
 
     def equations(self) -> list[Form]:
         """Forms whose being zero is exactly the space, in echelon form: variables are eliminated in their order."""

@@ -11,7 +11,8 @@ two in the stride. Unsigned operators work on the two halves of an interval, neg
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import NamedTuple
@@ -142,15 +143,20 @@ def meet(first: StridedInterval, second: StridedInterval) -> StridedInterval | N
     return wrapped(first.bits, low, high, stride) if low <= high else None
 
 
-def widen(old: StridedInterval, new: StridedInterval) -> StridedInterval:
-    """At least the join; a bound that moved goes to the end of the number range. No chain of widenings is endless."""
+def widen(old: StridedInterval, new: StridedInterval, thresholds: Sequence[int] = ()) -> StridedInterval:
+    """At least the join; a bound that moved goes on to the next threshold (ascending numbers), after the last one to
+    the end of the number range. No chain of widenings is endless."""
     joined = join(old, new)
     low, high, stride = joined.low, joined.high, joined.stride
     half = 1 << (old.bits - 1)
     if low < old.low:
-        low = -half + (low + half) % stride
+        at = bisect_right(thresholds, low)
+        limit = max(thresholds[at - 1] if at else -half, -half)
+        low = limit + (low - limit) % stride
     if high > old.high:
-        high = half - 1 - (half - 1 - high) % stride
+        at = bisect_left(thresholds, high)
+        limit = min(thresholds[at] if at < len(thresholds) else half - 1, half - 1)
+        high = limit - (limit - high) % stride
     return wrapped(old.bits, low, high, stride)
 
 

@@ -25,7 +25,6 @@ from .strided import StridedInterval
 from .strided_conditions import Contradiction, Environment
 from .strided_operators import apply
 from .symbolic import SymbolicDomain, truth
-from .symbolic_memory import SymbolicMemory
 from .tracked_cells import MemoryCell, TrackedCells, fixed_value
 
 # Loads from no more addresses than this are looked up one by one.
@@ -62,15 +61,15 @@ class StridedDomain:
         self._may_touch = may_touch
         self._fresh_count = 0
         self.decisions = 0
-        self._symbolic = SymbolicDomain(
-            layout, space, lambda condition: True, self._fresh, SymbolicMemory(space, "mem", at_entry=False)
-        )
-        self._memory: TrackedCells[StridedInterval] = TrackedCells(space, strided.top, dict(cells))
+        self._symbolic = SymbolicDomain(layout, space, lambda condition: True, lambda bits, origin, usual: usual)
         self.environment = Environment()
+        memory = self._symbolic.memory.initial
+        chosen: dict[MemoryCell, StridedValue] = {}
         for cell, interval in cells.items():
-            term = self._symbolic.memory.load(t.const(cell.address, space.address_bits), cell.size)
-            if term.op == "load":
-                self.environment.intervals[term] = interval
+            term = t.load(memory, t.const(cell.address, space.address_bits), cell.size, space.big_endian)
+            self.environment.intervals[term] = interval
+            chosen[cell] = StridedValue(interval, term)
+        self._memory: TrackedCells[StridedValue] = TrackedCells(space, self._unknown, chosen)
         self._registers: dict[int, StridedValue] = {}
         for number, interval in registers.items():
             term = self._symbolic.read_register(layout.cells[number])
@@ -84,7 +83,7 @@ class StridedDomain:
 
     def cell(self, cell: MemoryCell) -> StridedInterval:
         """The interval of one of the chosen cells now."""
-        return self._memory.values[cell]
+        return self._memory.values[cell].interval
 
     def constant(self, value: int, bits: int) -> StridedValue:
         return StridedValue(strided.singleton(value, bits), t.const(value, bits))
@@ -130,29 +129,33 @@ class StridedDomain:
         self._registers[cell.number] = value
 
     def load(self, address: StridedValue, size: int) -> StridedValue:
-        term = self._symbolic.memory.load(address.term, size)
-        if address.interval.constant is not None:
-            self._space.check(address.interval.constant, size, READ)
-        interval = strided.top(8 * size)
-        if address.interval.count <= MAX_ADDRESSES:
-            stride = address.interval.stride or 1
-            places = range(address.interval.low, address.interval.high + 1, stride)
-            interval = strided.join_all(self._at(place & self._space.mask, size) for place in places)
-        return self._value(interval, term)
+        constant = address.interval.constant
+        if constant is not None:
+            self._space.check(constant, size, READ)
+            return self._at(constant, size)
+        value = self._unknown(8 * size)
+        if address.interval.count > MAX_ADDRESSES:
+            return value
+        places = range(address.interval.low, address.interval.high + 1, address.interval.stride)
+        found = (self._at(place & self._space.mask, size).interval for place in places)
+        return StridedValue(strided.join_all(found), value.term)
 
-    def _at(self, address: int, size: int) -> StridedInterval:
+    def _at(self, address: int, size: int) -> StridedValue:
         known = self._memory.load(address, size)
         if known is not None:
             return known
         fixed = fixed_value(self._space, address, size)
-        return strided.top(8 * size) if fixed is None else strided.singleton(fixed, 8 * size)
+        if fixed is not None:
+            return self.constant(fixed, 8 * size)
+        # Read again it will be the same, until something is written there.
+        value = self._memory.values[MemoryCell(address, size)] = self._unknown(8 * size)
+        return value
 
     def store(self, address: StridedValue, value: StridedValue, size: int) -> None:
-        self._symbolic.memory.store(address.term, value.term)
         constant = address.interval.constant
         if constant is not None:
             self._space.check(constant, size, WRITE)
-            self._memory.store(constant, size, value.interval)
+            self._memory.store(constant, size, value)
             return
         touched = self._may_touch(address, size) if self._may_touch is not None else None
         if touched is None:
@@ -185,16 +188,21 @@ class StridedDomain:
         if known is not None:
             return known
         taken = self._choose(self.decisions - 1)
+        before = dict(self.environment.intervals)
         self.environment.assume(holds, taken)
-        self._narrow()
+        if self.environment.intervals != before:
+            self._narrow()
         return taken
 
     def fresh(self, bits: int, origin: FreshOrigin, usual: StridedValue) -> StridedValue:
-        return StridedValue(strided.top(bits), self._fresh(bits, origin, usual.term))
+        return self._unknown(bits)
 
-    def _fresh(self, bits: int, origin: FreshOrigin, usual: Term) -> Term:
+    def _unknown(self, bits: int) -> StridedValue:
+        """Any value, the same wherever it is copied to: what a condition says about one says it about all."""
         self._fresh_count += 1
-        return t.var(f"fresh!{self._fresh_count}", bits)
+        term = t.var(f"unknown!{self._fresh_count}", bits)
+        interval = self.environment.intervals[term] = strided.top(bits)
+        return StridedValue(interval, term)
 
     def _value(self, interval: StridedInterval, term: Term) -> StridedValue:
         """The more precise of the two views."""
@@ -210,6 +218,5 @@ class StridedDomain:
         """Brings every value up to date with the intervals of what it is made of."""
         for number, value in self._registers.items():
             self._registers[number] = self._value(value.interval, value.term)
-        for cell, interval in self._memory.values.items():
-            term = self._symbolic.memory.load(t.const(cell.address, self._space.address_bits), cell.size)
-            self._memory.values[cell] = self._value(interval, term).interval
+        for cell, value in self._memory.values.items():
+            self._memory.values[cell] = self._value(value.interval, value.term)
