@@ -20,6 +20,7 @@ from mcveto.dpg.proof_check import recheck
 from mcveto.dpg.refinement import Refuted, refinement_predicate
 from mcveto.dpg.replay import confirm
 from mcveto.dpg.runs import Choices, Ending, Run, Runner
+from mcveto.dpg.speculate import Speculation, apply
 from mcveto.dpg.steps import Literals, Steps
 from mcveto.logic.terms import FALSE
 from mcveto.program.program import Program
@@ -52,12 +53,16 @@ class Driver:
         seed: int = 0,
         single_steps: bool = False,
         report: Callable[[Progress], None] | None = None,
+        speculate: bool = False,
     ) -> None:
         self._program = program
         self._limits = limits
         self._seed = seed
         self._report = report
         blocks = Blocks(program, single_steps)
+        self._speculation = Speculation(program, blocks) if speculate else None
+        self._runs: list[Run] = []
+        self._speculated = 0
         self._steps = Steps(program, blocks, OutcomeTable(program))
         self._runner = Runner(program, blocks, limits.run_steps, seed)
         self._feasibility = Feasibility(program)
@@ -76,6 +81,9 @@ class Driver:
         if self._entry is None:
             return self._unknown(f"the entry cannot run: {first.detail}")
         while True:
+            if self._speculation is not None and len(self._runs) >= 2 * self._speculated:
+                self._speculated = len(self._runs)
+                apply(self.graph, self._speculation.candidates(self.graph, self._runs))
             if self._remaining() <= 0:
                 return self._unknown("time-out")
             path = self.graph.path()
@@ -194,6 +202,7 @@ class Driver:
         if run.ending is Ending.UNSUPPORTED:
             self._reasons[run.detail] = None
         self.graph.fold(run)
+        self._runs.append(run)
         return run
 
     def _give_up(self, source: int, target: int, why: str) -> None:
