@@ -198,7 +198,9 @@ def test_may_touch_narrows_what_is_forgotten() -> None:
     assert isinstance(domain.memory.values[one], Form) and isinstance(domain.memory.values[other], Unknown)
 
 
-@pytest.mark.parametrize("name", ["x86-32/overview", "x86-32/slam1", "x86-32/cars", "x86-32/smc1-REACH-0"])
+@pytest.mark.parametrize(
+    "name", ["x86-32/overview", "x86-32/slam1", "x86-32/cars", "x86-32/smc1-REACH-0", "ppc32-be/overview"]
+)
 def test_forms_have_the_values_of_concrete_runs(name: str) -> None:
     program = example(name)
     row, layout = program.decoder.row, program.decoder.layout

@@ -256,7 +256,8 @@ def test_bounds_move_with_comparisons() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["x86-32/overview", "x86-32/slam1", "x86-32/simp_ok", "x86-32/cars", "x86-32/smc1-REACH-0"]
+    "name",
+    ["x86-32/overview", "x86-32/slam1", "x86-32/simp_ok", "x86-32/cars", "x86-32/smc1-REACH-0", "ppc32-be/overview"],
 )
 def test_intervals_contain_the_values_of_concrete_runs(name: str) -> None:
     program = example(name)

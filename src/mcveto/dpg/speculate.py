@@ -71,7 +71,11 @@ class Speculation:
         trace = FoldedTrace(program, graph, self._blocks, self._accesses)
         row, layout = program.decoder.row, program.decoder.layout
         fixed = {trace.stack_pointer, trace.frame_pointer}
-        registers = tuple(cell for cell in layout.cells if cell.name in row.general and cell not in fixed)
+        registers = tuple(
+            cell
+            for cell in layout.cells
+            if cell.name in row.general and cell not in fixed and layout.significant_bits(cell) == cell.bits
+        )
         everything = Places(registers, tuple(choose(variables, MAX_CELLS)))
         words = Places(
             tuple(cell for cell in everything.registers if cell.bits == row.address_bits),
