@@ -10,7 +10,7 @@ from mcveto.dpg.liveness import live_places, registers_of
 from mcveto.dpg.location import Blocks, Location
 from mcveto.dpg.outcomes import OutcomeTable
 from mcveto.dpg.runs import Choices, Run, Runner
-from mcveto.dpg.speculate import apply, candidates, interval_terms
+from mcveto.dpg.speculate import Speculation, apply, candidates, interval_terms
 from mcveto.dpg.trace_analysis import AffineAnalysis, FoldedTrace, Places, StridedAnalysis, fixpoint
 from mcveto.dpg.variables import Accesses, choose, identify, observe
 from mcveto.logic import terms as t
@@ -125,6 +125,12 @@ def test_terms_of_an_interval_are_its_membership(bits: int) -> None:
         terms = interval_terms(x, interval)
         for number in range(1 << bits):
             assert all(evaluate(term, {x: number}) for term in terms) == (number in inside), str(interval)
+
+
+def test_nothing_is_proposed_after_the_deadline() -> None:
+    program, graph, runs, _ = folded("x86-32/overview", (0,))
+    assert not any(Speculation(program).candidates(graph, runs, deadline=0.0).values())
+    assert any(Speculation(program).candidates(graph, runs).values())
 
 
 def test_splits_keep_witnesses_and_cover_the_location() -> None:

@@ -83,7 +83,8 @@ class Driver:
         while True:
             if self._speculation is not None and len(self._runs) >= 2 * self._speculated:
                 self._speculated = len(self._runs)
-                apply(self.graph, self._speculation.candidates(self.graph, self._runs))
+                deadline = self._started + self._limits.seconds
+                apply(self.graph, self._speculation.candidates(self.graph, self._runs, deadline))
             if self._remaining() <= 0:
                 return self._unknown("time-out")
             path = self.graph.path()

@@ -57,7 +57,9 @@ class Speculation:
         self._accesses = Accesses()
         self._observed: set[int] = set()
 
-    def candidates(self, graph: Graph, runs: Sequence[Run]) -> dict[Location, list[Term]]:
+    def candidates(
+        self, graph: Graph, runs: Sequence[Run], deadline: float | None = None
+    ) -> dict[Location, list[Term]]:
         """What seems to hold at each location, as predicates over the state, most promising first."""
         program = self._program
         if len(graph.by_location) > MAX_LOCATIONS:
@@ -68,7 +70,7 @@ class Speculation:
                 observe(program, run, self._accesses)
         variables = identify(self._accesses.counts.items(), self._accesses.copies)
         uses: dict[Place, int] = {variable.cell: variable.accesses for variable in variables}
-        trace = FoldedTrace(program, graph, self._blocks, self._accesses)
+        trace = FoldedTrace(program, graph, self._blocks, self._accesses, deadline)
         row, layout = program.decoder.row, program.decoder.layout
         fixed = {trace.stack_pointer, trace.frame_pointer}
         registers = tuple(

@@ -9,6 +9,7 @@ Likewise a store through an address the domain does not know changes only what t
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -56,8 +57,17 @@ class Places:
 class FoldedTrace:
     """The locations of a graph with their observed steps, and the blocks that run from them."""
 
-    def __init__(self, program: Program, graph: Graph, blocks: Blocks, accesses: Accesses) -> None:
+    def __init__(
+        self,
+        program: Program,
+        graph: Graph,
+        blocks: Blocks,
+        accesses: Accesses,
+        deadline: float | None = None,
+    ) -> None:
+        """Analyses of the trace are given up at `deadline`, a time of the monotonic clock."""
         self.program = program
+        self.deadline = deadline
         self.blocks = blocks
         self.accesses = accesses
         self.successors = {location: sorted(found) for location, found in graph.successors.items()}
@@ -316,6 +326,8 @@ def ways(
         return choose
 
     while scripts:
+        if trace.deadline is not None and time.monotonic() > trace.deadline:
+            raise GivenUp
         choose = chooser(scripts.pop())
         found += 1
         if found > MAX_WAYS:
