@@ -43,8 +43,7 @@ def run(program: list[Instruction], bits: tuple[int, ...], limit: int = 24) -> F
             pc = argument
         elif kind == "return":
             if not stack:
-                positions.append(TracePosition(pc, Symbol(code), Kind.INTERNAL))
-                return FoldableTrace(tuple(positions), True)
+                break  # a return without a call is not an acceptable execution: the trace stops before it
             positions.append(TracePosition(pc, Symbol(code), Kind.RETURN))
             pc = stack.pop()
         else:

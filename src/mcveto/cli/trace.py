@@ -15,6 +15,7 @@ from mcveto.cli.options import MAX_SEED, program_options, read_spec
 from mcveto.errors import UsageError
 
 if TYPE_CHECKING:
+    from mcveto.logic.terms import Term
     from mcveto.machine.concolic import ConcolicExecution
     from mcveto.machine.emulator import Outcome
     from mcveto.program.inputs import InputSource
@@ -67,7 +68,7 @@ def command(
         sys.stdout.write(script([item.term for item in execution.path]))
     elif json_file != "-":
         print(headline(outcome, code_address(outcome.pc)))
-        for variable, _, value in execution.fresh_values:
+        for variable, value in _shown_variables(execution):
             print(f"{variable.data} = {value} ({variable.width} bits)")
         for note in program.notes:
             print(f"note: {note}")
@@ -100,7 +101,7 @@ def _result(
         "inputs": [{"value": item.value, "bits": item.bits, "where": item.where} for item in source.consumed],
         "variables": [
             {"name": str(variable.data), "bits": variable.width, "value": value}
-            for variable, _, value in execution.fresh_values
+            for variable, value in _shown_variables(execution)
         ],
         "path": [
             {"step": item.step, "pc": item.pc, "kind": item.kind.value, "condition": pretty(item.term)}
@@ -111,3 +112,16 @@ def _result(
         "seed": seed,
         "command": ["mcveto", *sys.argv[1:]],
     }
+
+
+def _shown_variables(execution: ConcolicExecution) -> list[tuple[Term, int]]:
+    """The inputs, and those undefined values that the path depends on, with their values in this run."""
+    from mcveto.logic.terms import free_variables
+    from mcveto.machine.pcode import FreshOrigin
+
+    used = set(free_variables([item.term for item in execution.path]))
+    return [
+        (variable, value)
+        for variable, origin, value in execution.fresh_values
+        if origin is FreshOrigin.INPUT or variable in used
+    ]

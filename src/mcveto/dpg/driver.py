@@ -20,6 +20,7 @@ from mcveto.dpg.proof_check import recheck
 from mcveto.dpg.refinement import Refuted, refinement_predicate
 from mcveto.dpg.replay import confirm
 from mcveto.dpg.runs import Choices, Ending, Run, Runner
+from mcveto.dpg.speculate import Speculation, apply
 from mcveto.dpg.steps import Literals, Steps
 from mcveto.dpg.violation_inputs import violation_inputs
 from mcveto.logic.terms import FALSE
@@ -70,12 +71,16 @@ class Driver:
         seed: int = 0,
         single_steps: bool = False,
         report: Callable[[Progress], None] | None = None,
+        speculate: bool = True,
     ) -> None:
         self._program = program
         self._limits = limits
         self._seed = seed
         self._report = report
         self._blocks = Blocks(program, single_steps)
+        self._speculation = Speculation(program, self._blocks) if speculate else None
+        self._runs: list[Run] = []
+        self._speculated = 0
         self._steps = Steps(program, self._blocks, OutcomeTable(program))
         self._runner = Runner(program, self._blocks, limits.run_steps, seed)
         self._feasibility = Feasibility(program)
@@ -96,6 +101,10 @@ class Driver:
             return self._unknown(f"the entry cannot run: {first.detail}")
         self._tell()
         while True:
+            if self._speculation is not None and len(self._runs) >= 2 * self._speculated:
+                self._speculated = len(self._runs)
+                deadline = self._started + self._limits.seconds
+                apply(self.graph, self._speculation.candidates(self.graph, self._runs, deadline))
             if self._remaining() <= 0:
                 return self._unknown("time-out")
             path = self.graph.path()
@@ -124,6 +133,7 @@ class Driver:
         self.progress.frontier = str(node.location)
         witness = node.witnesses[0]
         refuted: list[Refuted] = []
+        asked: list[Literals] = []
         for outcome, literals in self._ways(source, target):
             self.progress.symbolic_runs += 1
             budget = max(0.1, min(self._limits.query_seconds, self._remaining()))
@@ -137,9 +147,14 @@ class Driver:
                 self._give_up(source, target, answer.why)
                 return None
             refuted.append(Refuted(outcome, answer.core))
+            asked.append(literals)
         # What the node's predicate already rules out needs no split, only the edge's removal.
-        budget = max(0.1, min(self._limits.query_seconds, self._remaining()))
-        open_ways = [item for item in refuted if not self._feasibility.excluded(node.literals, item.core, budget)]
+        budget = max(0.1, min(1.0, self._limits.query_seconds, self._remaining()))
+        open_ways = [
+            item
+            for item, literals in zip(refuted, asked, strict=True)
+            if not self._feasibility.excluded(node.literals, literals, budget)
+        ]
         return self._refine(source, target, witness, open_ways)
 
     def _try(self, choices: Choices, source: int, target: int) -> Verdict | None:
@@ -200,6 +215,7 @@ class Driver:
         if run.ending is Ending.UNSUPPORTED:
             self._reasons[run.detail] = None
         self.graph.fold(run)
+        self._runs.append(run)
         return run
 
     def _give_up(self, source: int, target: int, why: str) -> None:

@@ -155,7 +155,7 @@ class Feasibility:
             elif "!" in name:
                 fresh[witness.visit.fresh_count + int(name.partition("!")[2])] = value
             else:
-                fresh[int(name.lstrip("abcdefghijklmnopqrstuvwxyz"))] = value
+                fresh[run.execution.fresh_positions[variable]] = value
         for address, byte in sorted(used.items()):
             if self._program.space.region_at(address):
                 memory[address] = byte

@@ -66,6 +66,9 @@ class ConcolicExecution:
         self._hooks = hooks or {}
         self._halts = frozenset(decoder.row.code_address(halt) for halt in halts)
         self.fresh_values: list[tuple[Term, FreshOrigin, int]] = []
+        self.fresh_positions: dict[Term, int] = {}
+        """Where each fresh variable stands in `fresh_values`."""
+        self._fresh_counts = dict.fromkeys(FreshOrigin, 0)
         self._fresh_by_name: dict[Term, int] = {}
         self.evaluator = Evaluator(self._variable, lambda _, address: self._initial_byte(address))
         self.domain = SymbolicDomain(decoder.layout, space, self._choose, self._fresh)
@@ -164,7 +167,9 @@ class ConcolicExecution:
 
     def _fresh(self, bits: int, origin: FreshOrigin, usual: Term) -> Term:
         prefix = "in" if origin is FreshOrigin.INPUT else "undef"
-        variable = t.var(f"{prefix}{len(self.fresh_values)}", bits)
+        variable = t.var(f"{prefix}{self._fresh_counts[origin]}", bits)
+        self._fresh_counts[origin] += 1
+        self.fresh_positions[variable] = len(self.fresh_values)
         value = self._assignment.fresh(bits, origin, self.evaluator.value(usual))
         self.fresh_values.append((variable, origin, value))
         self._fresh_by_name[variable] = value

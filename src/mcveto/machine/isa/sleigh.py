@@ -71,8 +71,12 @@ class _Translator:
     def renew_at(self, address: int) -> None:
         """Forgets everything if the translator may have been told something about `address`."""
         if address in self.tainted:
-            self.context = self._fresh()
-            self.tainted.clear()
+            self.renew()
+
+    def renew(self) -> None:
+        """A translator without a history."""
+        self.context = self._fresh()
+        self.tainted.clear()
 
     def translate(self, code: bytes, address: int, count: int) -> tuple[list[Any], list[Any]]:
         """(P-code operations, disassembled instructions) of `count` instructions at `address`."""
@@ -148,6 +152,7 @@ class Decoder:
         translator.renew_at(address)
         raw, texts = translator.translate(self._with_delay_marker(code), address, 1)
         if _lost_its_branch(raw):
+            translator.renew()
             raw, texts = translator.translate(self._with_delay_marker(code), address, 1)
             if _lost_its_branch(raw):
                 raise Unsupported("delay slot that the translator confuses with its branch")
