@@ -151,10 +151,10 @@ class Decoder:
         translator = self._translator(mode, False)
         translator.renew_at(address)
         raw, texts = translator.translate(self._with_delay_marker(code), address, 1)
-        if _lost_its_branch(raw):
+        if _lost_its_branch(raw, texts[0].mnem):
             translator.renew()
             raw, texts = translator.translate(self._with_delay_marker(code), address, 1)
-            if _lost_its_branch(raw):
+            if _lost_its_branch(raw, texts[0].mnem):
                 raise Unsupported("delay slot that the translator confuses with its branch")
         text = texts[0]
         marks = raw[0].inputs
@@ -318,14 +318,14 @@ def _with_delay_slot(ops: list[Op], slot: Instruction, following: int) -> tuple[
     return tuple(replaced(ops, marks[0], marks[0] + 1, inner))
 
 
-def _lost_its_branch(raw: list[Any]) -> bool:
+def _lost_its_branch(raw: list[Any], mnemonic: str) -> bool:
     """Whether this is the translation of a delay slot alone instead of a branch with its slot.
 
     SLEIGH recycles eight parser states in turn, without regard for the one the branch at hand already has if its
-    address was decoded shortly before: the slot may then overwrite it. The attempt itself takes the states further, so
-    that the next one succeeds.
+    address was decoded shortly before: the slot may then overwrite it. A translator without a history does not.
     """
-    return len(raw[0].inputs) > 1 and not any(op.opcode.name in BRANCHES for op in raw)
+    never_branches = mnemonic.strip("_") == "nal"  # a delay slot, and only the link register changes
+    return len(raw[0].inputs) > 1 and not never_branches and not any(op.opcode.name in BRANCHES for op in raw)
 
 
 def _moved(varnode: Varnode) -> Varnode:
