@@ -192,6 +192,7 @@ def without(decoder: Decoder, defect: str) -> Decoder:
     result.overlay = copy.copy(decoder.overlay)
     result.overlay.defects = [entry for entry in decoder.overlay.defects if entry.id != defect]
     result.overlay._candidates = {}
+    result._known = {}
     return result
 
 

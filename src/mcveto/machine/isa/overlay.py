@@ -175,6 +175,9 @@ class Overlay:
                 zero = Varnode(Space.CONST, 0, register.size)
                 origin = Varnode(Space.CONST, FreshOrigin.UNDEFINED, 1)
                 ops = [*ops, Op("FRESH", register, (zero, origin))]
+                if name in self._row.one_bit:
+                    one = Varnode(Space.CONST, 1, register.size)
+                    ops.append(Op("INT_AND", register, (register, one)))
             if defect.zero_extend:
                 ops = self._zero_extended(ops)
             guarded = guarded or defect.guards_division

@@ -3,7 +3,7 @@
     %sum:8 = INT_ADD $in0, $in1      temporary of 8 bytes; later uses may omit the size
     CF = INT_NOTEQUAL %sum, 0:8      register by name; constant 0 of 8 bytes
     %wide:$dst = INT_ZEXT %bit       as many bytes as the bound varnode $dst has
-    OF = FRESH 0:1                   any value, usually 0
+    %any:1 = FRESH 0:1               any byte, usually 0 (a flag is the lowest bit of it: mask it)
     TRAP divide-error, %zero         the run ends with this fault if %zero is not 0
     CBRANCH @done, %c                jumps to label @done; a line `@done` defines it
     %mask:8 = INT_SUB size.dst:8, 1:8    size.dst is how many bytes $dst has
