@@ -98,6 +98,11 @@ def test_full_disk() -> None:
     assert result.stderr.count("\n") == 1
 
 
+def interruptible() -> None:
+    """A test run in the background inherits an ignored SIGINT; the command must not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_interrupt(tmp_path: Path) -> None:
     loop = tmp_path / "loop.bin"
     loop.write_bytes(b"\xeb\xfe")
@@ -109,10 +114,14 @@ def test_interrupt(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=interruptible,
     )
     time.sleep(3)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    try:
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert (out, err, process.returncode) == ("", "mcveto: interrupted\n", 130)
 
 
