@@ -27,3 +27,6 @@ show 10 run --spec demo.yaml --inputs 103,32,25
 echo
 echo "Why: the condition on the inputs under which a run takes this path:"
 show 10 trace --spec demo.yaml --inputs 103,32,25
+echo
+echo "Finding such inputs is mcveto's work:"
+show 10 verify --spec demo.yaml --quiet
