@@ -18,8 +18,8 @@ from mcveto.machine.faults import Unsupported
 
 from .harness import Case, Emulator, Excuse, Oracle, States, Tally, judge, steered
 
-# What follows the instruction: literals that pc-relative loads read, the same on both sides.
 _AT_ONCE = 200
+# What follows the instruction: literals that pc-relative loads read, the same on both sides.
 _FILLER = Random(2024).randbytes(512)
 
 
