@@ -70,14 +70,17 @@ class AddressSpace:
     def allowed(self, address: Term, size: int, needed: int) -> Term:
         """The condition under which an access of `size` bytes at `address` does not fault.
 
-        Accesses that wrap around the top of the address space are left out: no region reaches both ends.
+        Where regions reach both ends of the address space, an access may wrap around.
         """
-        width = self.address_bits
-        return disj(
+        width, ranges = self.address_bits, self._ranges[needed]
+        ways = [
             conj([ule(const(start, width), address), ule(address, const(end - size, width))])
-            for start, end in self._ranges[needed]
+            for start, end in ranges
             if end - start >= size
-        )
+        ]
+        if size > 1 and ranges and ranges[0][0] == 0 and ranges[-1][1] == self.mask + 1:
+            ways.append(ule(const(self.mask - size + 2, width), address))
+        return disj(ways)
 
     def _merged(self, needed: int) -> list[tuple[int, int]]:
         """Maximal address ranges with a permission; adjacent regions are one range."""
