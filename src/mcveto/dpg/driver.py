@@ -16,6 +16,7 @@ from mcveto.dpg.feasibility import Feasibility, Feasible, Undecided
 from mcveto.dpg.graph import TS, Graph, Witness
 from mcveto.dpg.location import Blocks
 from mcveto.dpg.outcomes import Outcome, OutcomeTable
+from mcveto.dpg.proof import proof_of
 from mcveto.dpg.proof_check import recheck
 from mcveto.dpg.refinement import Refuted, refinement_predicate
 from mcveto.dpg.replay import confirm
@@ -236,7 +237,8 @@ class Driver:
         if self._program.image.import_area is not None or self._program.image.unspecified:
             # What is outside the file cannot be followed: a jump there is not the fault it looks like.
             return self._unknown("the file depends on code or data that is not in it (imports)")
-        problem = recheck(self._program, self.graph, self._steps, self._entry, max(10.0, self._limits.query_seconds))
+        proof = proof_of(self.graph, self.graph.reachable())
+        problem = recheck(self._program, proof, self._steps, self._entry, max(10.0, self._limits.query_seconds))
         if problem:
             return self._unknown(f"self-check failed: {problem}")
         return Verdict("proved", assumptions=self._program.assumptions, statistics=self._statistics())

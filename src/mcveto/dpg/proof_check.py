@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mcveto.dpg.graph import Graph
 from mcveto.dpg.location import Location
 from mcveto.dpg.outcomes import Outcome
+from mcveto.dpg.proof import Proof
 from mcveto.dpg.state import SymbolicState
 from mcveto.dpg.steps import Steps
 from mcveto.logic import terms as t
@@ -28,7 +28,7 @@ from mcveto.machine.pcode import Transfer
 from mcveto.program.program import Program
 
 
-def recheck(program: Program, graph: Graph, steps: Steps, entry: SymbolicState, timeout: float) -> str:
+def recheck(program: Program, proof: Proof, steps: Steps, entry: SymbolicState, timeout: float) -> str:
     """What is wrong with the proof, or "" if it holds."""
     solvers = (make_solver("z3"), make_solver("bitwuzla"))
 
@@ -45,21 +45,16 @@ def recheck(program: Program, graph: Graph, steps: Steps, entry: SymbolicState, 
                 break
         return answer
 
-    reachable = graph.reachable()
-    by_location: dict[Location, list[Term]] = {}
-    for number in reachable:
-        node = graph.nodes[number]
-        by_location.setdefault(node.location, []).append(t.conj(node.literals))
+    by_location = proof.invariants()
     row = program.decoder.row
-    starts = [graph.nodes[number].location for number in reachable if graph.nodes[number].is_start]
+    starts = [node.location for node in proof.nodes if node.is_start]
     if not starts or any(location.pc != program.entry for location in starts):
         return "the start location is not the entry"
     invariant = t.disj(by_location[starts[0]])
     answer = refutes(t.bnot(entry.value(invariant)))
     if answer != "unsat":
         return f"initiation at {starts[0]}: {answer}"
-    for number in reachable:
-        node = graph.nodes[number]
+    for node in proof.nodes:
         if row.code_address(node.location.pc) in program.targets:
             return f"a target is reachable at {node.location}"
         for outcome in steps.outcomes(node.location):
