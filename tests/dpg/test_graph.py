@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from mcveto.dpg.graph import TS, Graph
+from mcveto.dpg.graph import TS, Edge, Graph
 from mcveto.dpg.location import Location
+from mcveto.dpg.ways import INTERNAL
 from mcveto.logic import terms as t
 
 
@@ -23,14 +24,14 @@ def chain(length: int) -> Graph:
 def test_a_new_location_is_reachable_and_reaches_ts() -> None:
     graph = chain(3)
     assert graph.path() == [1, TS]
-    graph.remove_edge(1, TS)
+    graph.remove_edge(Edge(1, INTERNAL, TS))
     assert graph.path() == [1, 2, TS]
 
 
 def test_no_path_is_left_when_every_ts_edge_is_refuted() -> None:
     graph = chain(3)
     for number in (1, 2, 3):
-        graph.remove_edge(number, TS)
+        graph.remove_edge(Edge(number, INTERNAL, TS))
     assert graph.path() is None
     assert graph.reachable() == [1, 2, 3]
 
@@ -56,7 +57,7 @@ def test_a_node_with_a_loop_on_itself_is_split_into_all_four_edges() -> None:
 def test_a_new_successor_is_not_given_to_nodes_whose_ts_edge_was_refuted() -> None:
     graph = chain(2)
     stays, moved = graph.split(1, t.var("p", 1))
-    graph.remove_edge(stays, TS)
+    graph.remove_edge(Edge(stays, INTERNAL, TS))
     graph.add_location(location(7))
     graph.add_successor(location(0), location(7))
     (new,) = graph.by_location[location(7)]

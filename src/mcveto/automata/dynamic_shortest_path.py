@@ -65,6 +65,15 @@ class DynamicShortestPath:
             if not self._tight[target] and target not in self._starts:
                 self._withdraw([target])
 
+    def split(self, node: int, twin: int) -> None:
+        """Makes the new node `twin` a copy of `node`, with the same edges; also a start if it is one."""
+        if node in self._starts:
+            self.add_start(twin)
+        for source in list(self._predecessors.get(node, ())):
+            self.add_edge(source, twin)
+        for target in list(self._successors.get(node, ())):
+            self.add_edge(twin, target)
+
     def distance(self, node: int) -> int | None:
         return self._distance.get(node)
 

@@ -3,18 +3,21 @@
 Each round takes a shortest path from the start to TS in the graph; on it, the frontier (n, m): the last node with a
 witness and its successor without. If the witness's run can be changed to make the step, the new run is folded into the
 graph; if not, n is split. Contract of a round: the graph afterwards accepts every feasible trace it accepted before.
+
+A step that cannot be decided is given up and the search goes on without it; then the end is a violation or UNKNOWN.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from mcveto.dpg.feasibility import Feasibility, Feasible, Undecided
-from mcveto.dpg.graph import TS, Graph, Witness
-from mcveto.dpg.location import Blocks
+from mcveto.dpg.graph import TS, Edge, Frontier, Graph, Witness, holds
+from mcveto.dpg.location import Blocks, Fold, Location
+from mcveto.dpg.nested_graph import NestedGraph
 from mcveto.dpg.outcomes import Outcome, OutcomeTable
 from mcveto.dpg.proof import proof_of
 from mcveto.dpg.proof_check import recheck
@@ -24,6 +27,7 @@ from mcveto.dpg.runs import Choices, Ending, Run, Runner
 from mcveto.dpg.speculate import Speculation, apply
 from mcveto.dpg.steps import Literals, Steps
 from mcveto.dpg.violation_inputs import violation_inputs
+from mcveto.dpg.ways import Kind, Way
 from mcveto.logic.terms import FALSE
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
@@ -73,6 +77,7 @@ class Driver:
         single_steps: bool = False,
         report: Callable[[Progress], None] | None = None,
         speculate: bool = True,
+        fold: Fold = Fold.FRAME,
     ) -> None:
         self._program = program
         self._limits = limits
@@ -82,14 +87,16 @@ class Driver:
         self._speculation = Speculation(program, self._blocks) if speculate else None
         self._runs: list[Run] = []
         self._speculated = 0
-        self._steps = Steps(program, self._blocks, OutcomeTable(program))
-        self._runner = Runner(program, self._blocks, limits.run_steps, seed)
+        self._steps = Steps(program, self._blocks, OutcomeTable(program), fold)
+        self._runner = Runner(program, self._blocks, limits.run_steps, seed, fold)
         self._feasibility = Feasibility(program)
-        self.graph = Graph()
+        nested = fold is Fold.PC
+        self.graph = NestedGraph(self._steps.exits, program.return_sentinel) if nested else Graph()
         self.progress = Progress()
         self._started = time.monotonic()
-        self._undecided: set[tuple[int, int]] = set()
         self._reasons: dict[str, None] = {}
+        self._new_steps: dict[tuple[Location, Way, Location], int] = {}
+        """The steps between locations that runs made, with the first run that did."""
         self._code_seen: set[tuple[int, bytes]] = set()
         self._instructions_seen: set[tuple[int, bytes]] = set()
 
@@ -107,45 +114,33 @@ class Driver:
                 deadline = self._started + self._limits.seconds
                 apply(self.graph, self._speculation.candidates(self.graph, self._runs, deadline))
             if self._remaining() <= 0:
-                return self._unknown("time-out")
-            path = self.graph.path()
-            if path is None:
-                return self._proved()
-            frontier = self._frontier(path)
+                return self._unknown("; ".join(["time-out", *self._reasons]))
+            frontier = self.graph.frontier()
             if frontier is None:
-                return self._unknown("; ".join(self._reasons) or "no frontier can be decided")
-            found = self._cross(*frontier)
+                return self._proved()
+            found = self._cross(frontier)
             if isinstance(found, Verdict):
                 return found
             self._tell()
 
-    def _frontier(self, path: list[int]) -> tuple[int, int] | None:
-        """The last step of the path from a node with a witness to one without that was not given up."""
-        for source, target in reversed(list(pairwise(path))):
-            has = bool(self.graph.nodes[source].witnesses)
-            next_has = target != TS and bool(self.graph.nodes[target].witnesses)
-            if has and not next_has:
-                return None if (source, target) in self._undecided else (source, target)
-        return None
-
-    def _cross(self, source: int, target: int) -> Verdict | None:
-        """Extends a run across the frontier, or refines the source so that its witness no longer suggests it."""
-        node = self.graph.nodes[source]
+    def _cross(self, frontier: Frontier) -> Verdict | None:
+        """Extends a run across the frontier, or refines its source so that the witness no longer suggests it."""
+        edge, witness = frontier.edge, frontier.witness
+        node = self.graph.nodes[edge.source]
         self.progress.frontier = str(node.location)
-        witness = node.witnesses[0]
         refuted: list[Refuted] = []
         asked: list[Literals] = []
-        for outcome, literals in self._ways(source, target):
+        for outcome, literals in self._ways(edge):
             self.progress.symbolic_runs += 1
             budget = max(0.1, min(self._limits.query_seconds, self._remaining()))
             answer = self._feasibility.ask(witness, literals, budget)
             if isinstance(answer, Feasible):
                 if outcome.unsupported:
-                    self._give_up(source, target, outcome.unsupported)
+                    self._give_up(edge, outcome.unsupported)
                     return None
-                return self._try(answer.choices, source, target)
+                return self._try(answer.choices, frontier)
             if isinstance(answer, Undecided):
-                self._give_up(source, target, answer.why)
+                self._give_up(edge, answer.why)
                 return None
             refuted.append(Refuted(outcome, answer.core))
             asked.append(literals)
@@ -156,33 +151,50 @@ class Driver:
             for item, literals in zip(refuted, asked, strict=True)
             if not self._feasibility.excluded(node.literals, literals, budget)
         ]
-        return self._refine(source, target, witness, open_ways)
+        self._refine(edge, witness, open_ways)
+        return None
 
-    def _try(self, choices: Choices, source: int, target: int) -> Verdict | None:
-        before = self._explored(target)
+    def _try(self, choices: Choices, frontier: Frontier) -> Verdict | None:
+        """Makes the run that the solver promised; it must repeat the witness's visits and then take the step."""
+        edge, witness = frontier.edge, frontier.witness
         run = self._execute(choices)
         if isinstance(run, Verdict):
             return run
-        if self._explored(target) == before:
-            self._give_up(source, target, run.detail or "a run did not go where the solver sent it")
+        number = witness.visit.number
+        at = run.visits[number].location if number < len(run.visits) else None
+        if at != witness.visit.location or not self._made_progress(run, number, edge):
+            self._give_up(edge, run.detail or "a run did not go where the solver sent it")
         return None
 
-    def _explored(self, target: int) -> tuple[int, int]:
-        """What must grow when a run crosses a frontier: the known steps, or the witnesses of the node aimed at."""
-        witnesses = 0 if target == TS else len(self.graph.nodes[target].witnesses)
-        return sum(map(len, self.graph.successors.values())), witnesses
+    def _made_progress(self, run: Run, number: int, edge: Edge) -> bool:
+        """Whether the visit after the given one, now folded into the graph, lies where the edge leads.
 
-    def _refine(self, source: int, target: int, witness: Witness, refuted: list[Refuted]) -> Verdict | None:
+        For TS that is a step not known before: as soon as the run is folded, the same step is no longer one to TS.
+        """
+        if number + 1 >= len(run.visits):
+            return False
+        visit = run.visits[number + 1]
+        if edge.target == TS:
+            return self._first_time(run, number)
+        node = self.graph.nodes[edge.target]
+        return visit.location == node.location and all(holds(literal, Witness(run, visit)) for literal in node.literals)
+
+    def _first_time(self, run: Run, number: int) -> bool:
+        """Whether no earlier run made the step that this run makes after its given visit."""
+        step = (run.visits[number].location, run.visits[number + 1].way, run.visits[number + 1].location)
+        return self._new_steps.get(step) == run.number
+
+    def _refine(self, edge: Edge, witness: Witness, refuted: list[Refuted]) -> None:
         rho = refinement_predicate(witness, refuted, self._feasibility.solver, self._limits.query_seconds)
         if rho is None:
-            self._give_up(source, target, "no predicate separates the witness (projection of inputs)")
-            return None
+            self._give_up(edge, "no predicate separates the witness (projection of inputs)")
+            return
         self.progress.refinements += 1
         if rho is FALSE:
-            self.graph.remove_edge(source, target)
-            return None
-        stays, moved = self.graph.split(source, rho)
-        self.graph.remove_edge(stays, target)
+            self.graph.remove_edge(edge)
+            return
+        stays, moved = self.graph.split(edge.source, rho)
+        self.graph.remove_edge(replace(edge, source=stays))
         node = self.graph.nodes[moved]
         if node.is_start and not node.witnesses:
             assert self._entry is not None
@@ -191,18 +203,20 @@ class Driver:
             answer = self._feasibility.ask(entry, node.literals, self._limits.query_seconds)
             if not isinstance(answer, (Feasible, Undecided)):
                 self.graph.unstart(moved)
-        return None
 
-    def _ways(self, source: int, target: int) -> Iterator[tuple[Outcome, Literals]]:
-        """The ways a state of one node can step into another, or into TS."""
-        location = self.graph.nodes[source].location
+    def _ways(self, edge: Edge) -> Iterator[tuple[Outcome, Literals]]:
+        """The ways a state of the edge's source can make the step into its target."""
+        location = self.graph.nodes[edge.source].location
+        expected = edge.way.address if edge.way.kind is Kind.RETURN else None
         for outcome in self._steps.outcomes(location):
-            if target == TS:
-                for literals in self._steps.outside(location, outcome, self.graph.successors[location]):
-                    yield outcome, literals
-            else:
-                goal = self.graph.nodes[target]
-                into = self._steps.into(location, outcome, goal.location, goal.literals)
+            way = self._steps.way(outcome, expected)
+            if edge.target == TS:
+                if self.graph.ts_way(way) == edge.way:
+                    for literals in self._steps.outside(location, outcome, self.graph.known(location, way), expected):
+                        yield outcome, literals
+            elif way == edge.way:
+                goal = self.graph.nodes[edge.target]
+                into = self._steps.into(location, outcome, goal.location, goal.literals, expected)
                 if into is not None:
                     yield outcome, into
 
@@ -217,10 +231,12 @@ class Driver:
             self._reasons[run.detail] = None
         self.graph.fold(run)
         self._runs.append(run)
+        for one, other in pairwise(run.visits):
+            self._new_steps.setdefault((one.location, other.way, other.location), run.number)
         return run
 
-    def _give_up(self, source: int, target: int, why: str) -> None:
-        self._undecided.add((source, target))
+    def _give_up(self, edge: Edge, why: str) -> None:
+        self.graph.give_up(edge)
         self._reasons[why] = None
 
     def _violated(self, run: Run) -> Verdict:
@@ -234,10 +250,12 @@ class Driver:
 
     def _proved(self) -> Verdict:
         assert self._entry is not None
+        if self.graph.undecided():
+            return self._unknown("; ".join(self._reasons) or "no frontier can be decided")
         if self._program.image.import_area is not None or self._program.image.unspecified:
             # What is outside the file cannot be followed: a jump there is not the fault it looks like.
             return self._unknown("the file depends on code or data that is not in it (imports)")
-        proof = proof_of(self.graph, self.graph.reachable())
+        proof = proof_of(self.graph)
         problem = recheck(self._program, proof, self._steps, self._entry, max(10.0, self._limits.query_seconds))
         if problem:
             return self._unknown(f"self-check failed: {problem}")

@@ -8,17 +8,23 @@ edges, and TS edges where no trace went. Invariants:
 - every step of the machine from a state of node n leads into a node n has an edge to, into a halt, or into TS if n
   has the TS edge.
 
+An edge that could not be decided is given up: it stays an edge, but paths no longer go along it, so that the search
+goes on elsewhere. Nothing is proved as long as such an edge can be reached.
+
 Folding a trace adds, for a new successor ℓ' of ℓ, edges only from the nodes of ℓ that still have their TS edge: a
 node whose TS edge was refuted cannot step outside the successors known at that time, hence not to ℓ'.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from mcveto.automata.dynamic_shortest_path import DynamicShortestPath
 from mcveto.dpg.location import Location
 from mcveto.dpg.runs import Run, Visit
+from mcveto.dpg.ways import INTERNAL, Way
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 
@@ -32,6 +38,21 @@ class Witness:
     visit: Visit
 
 
+@dataclass(frozen=True, slots=True)
+class Edge:
+    source: int
+    way: Way
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """A step from a node with a witness into one without, on a path from the start to TS."""
+
+    edge: Edge
+    witness: Witness
+
+
 @dataclass
 class Node:
     number: int
@@ -39,18 +60,37 @@ class Node:
     literals: tuple[Term, ...]
     """The predicate is their conjunction."""
     witnesses: list[Witness] = field(default_factory=list)
-    successors: set[int] = field(default_factory=set)
+    edges: dict[Way, set[int]] = field(default_factory=dict)
     is_start: bool = False
+
+    @property
+    def successors(self) -> set[int]:
+        """The targets of internal edges."""
+        return self.edges.setdefault(INTERNAL, set())
+
+    def steps(self) -> Iterator[Edge]:
+        for way, targets in sorted(self.edges.items()):
+            for target in sorted(targets):
+                yield Edge(self.number, way, target)
 
 
 class Graph:
+    """The graph of a fold that keeps call strings in its locations: all its steps are internal."""
+
     def __init__(self) -> None:
         self.nodes: dict[int, Node] = {}
         self.by_location: dict[Location, list[int]] = {}
         self.successors: dict[Location, set[Location]] = {}
-        self.predecessors: dict[int, set[int]] = {TS: set()}
-        self.reachability = DynamicShortestPath()
+        """The observed steps between locations, in whatever way."""
+        self.given_up: set[Edge] = set()
+        self._known: dict[tuple[Location, Way], set[Location]] = {}
+        self._predecessors: dict[int, set[tuple[int, Way]]] = {TS: set()}
+        self._distances = DynamicShortestPath()
         self._next = 1
+
+    def known(self, location: Location, way: Way = INTERNAL) -> set[Location]:
+        """Where a step from `location` was seen to lead in a given way."""
+        return self._known.get((location, way), set())
 
     def add_location(self, location: Location, is_start: bool = False) -> None:
         """A location seen for the first time: one node for all its states, and an edge to TS."""
@@ -59,17 +99,23 @@ class Graph:
         node = self._new_node(location, (), is_start)
         self.by_location[location] = [node.number]
         self.successors[location] = set()
-        self.add_edge(node.number, TS)
+        self._add_ts_edges(node)
 
-    def add_successor(self, source: Location, target: Location) -> None:
+    def add_successor(self, source: Location, target: Location, way: Way = INTERNAL) -> None:
         """A step from `source` to `target` was seen."""
-        if target in self.successors[source]:
+        known = self._known.setdefault((source, way), set())
+        if target in known:
             return
+        known.add(target)
         self.successors[source].add(target)
         for number in self.by_location[source]:
-            if TS in self.nodes[number].successors:
+            if TS in self.nodes[number].edges.get(self.ts_way(way), ()):
                 for other in self.by_location[target]:
-                    self.add_edge(number, other)
+                    self.add_edge(Edge(number, way, other))
+
+    def ts_way(self, way: Way) -> Way:
+        """The way to TS that stands for the unexplored steps of a given way."""
+        return way
 
     def fold(self, run: Run) -> None:
         """Incorporates a run: its locations, its steps, and its visits as witnesses."""
@@ -77,7 +123,7 @@ class Graph:
         for visit in run.visits:
             self.add_location(visit.location, is_start=previous is None)
             if previous is not None:
-                self.add_successor(previous, visit.location)
+                self.add_successor(previous, visit.location, self._way_of(visit))
             previous = visit.location
         for visit in run.visits:
             if visit.state is not None:
@@ -87,19 +133,25 @@ class Graph:
         """Gives the witness to the node of its location whose predicate it satisfies."""
         for number in self.by_location[witness.visit.location]:
             node = self.nodes[number]
-            if len(node.witnesses) < MAX_WITNESSES and all(holds(literal, witness) for literal in node.literals):
+            if self._has_room(node, witness) and all(holds(literal, witness) for literal in node.literals):
                 node.witnesses.append(witness)
                 return
 
-    def add_edge(self, source: int, target: int) -> None:
-        self.nodes[source].successors.add(target)
-        self.predecessors[target].add(source)
-        self.reachability.add_edge(source, target)
+    def add_edge(self, edge: Edge) -> None:
+        self.nodes[edge.source].edges.setdefault(edge.way, set()).add(edge.target)
+        self._predecessors[edge.target].add((edge.source, edge.way))
+        self._link(edge)
 
-    def remove_edge(self, source: int, target: int) -> None:
-        self.nodes[source].successors.discard(target)
-        self.predecessors[target].discard(source)
-        self.reachability.remove_edge(source, target)
+    def remove_edge(self, edge: Edge) -> None:
+        self.nodes[edge.source].edges.get(edge.way, set()).discard(edge.target)
+        self._predecessors[edge.target].discard((edge.source, edge.way))
+        self.given_up.discard(edge)
+        self._unlink(edge)
+
+    def give_up(self, edge: Edge) -> None:
+        """The edge cannot be decided: paths no longer go along it."""
+        self.given_up.add(edge)
+        self._unlink(edge)
 
     def split(self, number: int, rho: Term) -> tuple[int, int]:
         """Replaces node n by (n and not rho) and (n and rho), both with all edges of n; returns their numbers.
@@ -107,15 +159,13 @@ class Graph:
         The first keeps the number. Witnesses go where they belong. The graph accepts exactly the traces it accepted.
         """
         node = self.nodes[number]
-        twin = self._new_node(node.location, _with(node.literals, rho), node.is_start)
+        twin = self._new_node(node.location, _with(node.literals, rho), node.is_start, is_twin_of=number)
         self.by_location[node.location].append(twin.number)
         node.literals = _with(node.literals, t.bnot(rho))
-        for source in sorted(self.predecessors[number]):
-            self.add_edge(source, twin.number)
-        for target in sorted(node.successors):
-            self.add_edge(twin.number, target)
-        if number in node.successors:
-            self.add_edge(twin.number, twin.number)
+        for source, way in sorted(self._predecessors[number]):
+            self._copy_edge(Edge(source, way, number), Edge(source, way, twin.number))
+        for edge in list(node.steps()):
+            self._copy_edge(edge, Edge(twin.number, edge.way, edge.target))
         stay: list[Witness] = []
         go: list[Witness] = []
         for witness in node.witnesses:
@@ -126,30 +176,78 @@ class Graph:
     def unstart(self, number: int) -> None:
         """No entry state satisfies the node's predicate."""
         self.nodes[number].is_start = False
-        self.reachability.remove_start(number)
+        self._distances.remove_start(number)
 
     def path(self) -> list[int] | None:
         """Node numbers of a shortest path from a start node to TS, or None if there is none."""
-        return self.reachability.path(TS)
+        return self._distances.path(TS)
+
+    def frontier(self) -> Frontier | None:
+        """The last step of a shortest path from a node with a witness to one without; None if no path is left."""
+        path = self.path()
+        if path is None:
+            return None
+        for source, target in reversed(list(pairwise(path))):
+            witnesses = self.nodes[source].witnesses
+            if witnesses and (target == TS or not self.nodes[target].witnesses):
+                return Frontier(Edge(source, INTERNAL, target), witnesses[0])
+        raise AssertionError("the start of a path has a witness")
 
     def reachable(self) -> list[int]:
         """Nodes on some path from a start node, TS not being left."""
         found = [number for number, node in sorted(self.nodes.items()) if node.is_start]
         seen = set(found)
         while found:
-            for successor in sorted(self.nodes[found.pop()].successors):
-                if successor != TS and successor not in seen:
-                    seen.add(successor)
-                    found.append(successor)
+            for edge in self.nodes[found.pop()].steps():
+                if edge.target != TS and edge.target not in seen:
+                    seen.add(edge.target)
+                    found.append(edge.target)
         return sorted(seen)
 
-    def _new_node(self, location: Location, literals: tuple[Term, ...], is_start: bool) -> Node:
+    def undecided(self) -> bool:
+        """Whether an edge was given up that can still be reached."""
+        return bool(self.given_up) and not {edge.source for edge in self.given_up}.isdisjoint(self.reachable())
+
+    def _add_ts_edges(self, node: Node) -> None:
+        self.add_edge(Edge(node.number, INTERNAL, TS))
+
+    def _way_of(self, visit: Visit) -> Way:
+        return INTERNAL
+
+    def _has_room(self, node: Node, witness: Witness) -> bool:
+        return len(node.witnesses) < MAX_WITNESSES
+
+    def _link(self, edge: Edge) -> None:
+        self._distances.add_edge(edge.source, edge.target)
+
+    def _unlink(self, edge: Edge) -> None:
+        self._distances.remove_edge(edge.source, edge.target)
+
+    def _start(self, node: Node) -> None:
+        self._distances.add_start(node.number)
+
+    def _link_twin(self, number: int, twin: int) -> None:
+        """Paths may go through `twin` wherever they may go through `number`."""
+        self._distances.split(number, twin)
+
+    def _copy_edge(self, edge: Edge, copy: Edge) -> None:
+        """Notes that `copy` is an edge like `edge`; paths know it already."""
+        self.nodes[copy.source].edges.setdefault(copy.way, set()).add(copy.target)
+        self._predecessors[copy.target].add((copy.source, copy.way))
+        if edge in self.given_up:
+            self.given_up.add(copy)
+
+    def _new_node(
+        self, location: Location, literals: tuple[Term, ...], is_start: bool, is_twin_of: int | None = None
+    ) -> Node:
         node = Node(self._next, location, literals, is_start=is_start)
         self._next += 1
         self.nodes[node.number] = node
-        self.predecessors[node.number] = set()
-        if is_start:
-            self.reachability.add_start(node.number)
+        self._predecessors[node.number] = set()
+        if is_twin_of is not None:
+            self._link_twin(is_twin_of, node.number)
+        elif is_start:
+            self._start(node)
         return node
 
 

@@ -13,6 +13,7 @@ can overwrite itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from mcveto.machine.memory import EXECUTE, WRITE
 from mcveto.machine.pcode import BRANCHES, Instruction
@@ -22,17 +23,29 @@ MAX_BLOCK_INSTRUCTIONS = 64
 ANY = -1
 
 
+class Fold(Enum):
+    """Which states are folded into one location."""
+
+    FRAME = "frame"
+    """The same code, stack pointer, frame pointer and call string."""
+    PC = "pc"
+    """The same code; calls and returns are matched by the graph's nested structure."""
+    UNMATCHED = "unmatched"
+    """The same code, stack pointer and frame pointer; calls and returns are jumps like any other."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
     """`code` are the bytes of the block at `pc` (empty for a hook); `frames` the return addresses expected, innermost
-    last. A stack or frame pointer of -1 is any value (a run in which it depends on the inputs): such a location may
-    overlap others, which costs precision but loses no state."""
+    last, or None where the location says nothing about them. A stack or frame pointer of -1 is any value (because the
+    fold does not look at it, or in a run in which it depends on the inputs): such a location may overlap others, which
+    costs precision but loses no state."""
 
     pc: int
     code: bytes
     stack_pointer: int
     frame_pointer: int
-    frames: tuple[int, ...]
+    frames: tuple[int, ...] | None
 
     def __str__(self) -> str:
         return f"{self.pc:#x}"

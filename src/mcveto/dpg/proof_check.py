@@ -9,22 +9,26 @@ each reachable node:
   known location in a state that satisfies the predicate of a reachable node there, with its return matching its call;
 - safety: no location is a target, and no outcome is unsupported.
 
+In a proof without call strings an outcome must end in a node that its own node has an edge to in the same way, and a
+return is checked once for every return address that can be pending on nested paths along the proof's edges.
+
 Nothing of the edges, splits or distances found during the search is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from mcveto.dpg.location import Location
+from mcveto.dpg.matched_reachability import pending_addresses
 from mcveto.dpg.outcomes import Outcome
 from mcveto.dpg.proof import Proof
 from mcveto.dpg.state import SymbolicState
 from mcveto.dpg.steps import Steps
+from mcveto.dpg.ways import Way
 from mcveto.logic import terms as t
 from mcveto.logic.solver import make_solver
 from mcveto.logic.terms import Term
-from mcveto.machine.pcode import Transfer
 from mcveto.program.program import Program
 
 
@@ -50,35 +54,68 @@ def recheck(program: Program, proof: Proof, steps: Steps, entry: SymbolicState, 
     starts = [node.location for node in proof.nodes if node.is_start]
     if not starts or any(location.pc != program.entry for location in starts):
         return "the start location is not the entry"
-    invariant = t.disj(by_location[starts[0]])
+    invariant = t.disj(t.conj(node.literals) for node in proof.nodes if node.is_start)
     answer = refutes(t.bnot(entry.value(invariant)))
     if answer != "unsat":
         return f"initiation at {starts[0]}: {answer}"
-    for node in proof.nodes:
+    pending = _pending(program, proof)
+    ends_in = _ends_in_edges(proof) if proof.edges is not None else _ends_anywhere(by_location)
+    for number, node in enumerate(proof.nodes):
         if row.code_address(node.location.pc) in program.targets:
             return f"a target is reachable at {node.location}"
         for outcome in steps.outcomes(node.location):
-            safe = _safe_end(steps, node.location, outcome, by_location.items())
-            answer = refutes(*node.literals, *outcome.guard, t.bnot(safe))
-            if answer != "unsat":
-                return f"step from {node.location}: {answer}"
+            for expected in pending[number] if steps.is_return(outcome) else (None,):
+                known = ends_in(number, steps.way(outcome, expected))
+                safe = _safe_end(steps, node.location, outcome, known, expected)
+                answer = refutes(*node.literals, *outcome.guard, t.bnot(safe))
+                if answer != "unsat":
+                    return f"step from {node.location}: {answer}"
     return ""
 
 
-def _safe_end(
-    steps: Steps, source: Location, outcome: Outcome, invariants: Iterable[tuple[Location, list[Term]]]
-) -> Term:
+Known = Iterable[tuple[Location, list[Term]]]
+
+
+def _pending(program: Program, proof: Proof) -> dict[int, tuple[int | None, ...]]:
+    """The return addresses that can be pending at each node; None where the location says it itself."""
+    if proof.edges is None:
+        return {number: (None,) for number in range(len(proof.nodes))}
+    steps: dict[int, list[tuple[Way, int]]] = {}
+    for edge in proof.edges:
+        steps.setdefault(edge.source, []).append((edge.way, edge.target))
+    starts = [number for number, node in enumerate(proof.nodes) if node.is_start]
+    found = pending_addresses(starts, program.return_sentinel, lambda number: steps.get(number, []))
+    return {number: tuple(sorted(found.get(number, ()))) for number in range(len(proof.nodes))}
+
+
+def _ends_anywhere(invariants: dict[Location, list[Term]]) -> Callable[[int, Way], Known]:
+    known = list(invariants.items())
+    return lambda number, way: known
+
+
+def _ends_in_edges(proof: Proof) -> Callable[[int, Way], Known]:
+    assert proof.edges is not None
+    found: dict[tuple[int, Way], dict[Location, list[Term]]] = {}
+    for edge in proof.edges:
+        target = proof.nodes[edge.target]
+        here = found.setdefault((edge.source, edge.way), {})
+        here.setdefault(target.location, []).append(t.conj(target.literals))
+    return lambda number, way: found.get((number, way), {}).items()
+
+
+def _safe_end(steps: Steps, source: Location, outcome: Outcome, known: Known, expected: int | None) -> Term:
     """Where an outcome may end: at a halt, or in the invariant of a known location; a return where it must."""
     if outcome.unsupported:
         return t.FALSE
     ends = [steps.ends_at(outcome, end) for end in steps.ends]
     ends.append(t.bnot(steps.executable(outcome)))
-    for location, predicates in invariants:
-        arrival = steps.arrival(source, outcome, location)
+    for location, predicates in known:
+        arrival = steps.arrival(source, outcome, location, expected)
         if arrival is not None:
             ends.append(t.conj([*arrival, t.disj(outcome.after(predicate) for predicate in predicates)]))
     safe = t.disj(ends)
-    if outcome.transfer is Transfer.RETURN:
-        matched = steps.goes_to(outcome, source.frames[-1]) if source.frames else t.FALSE
+    if steps.is_return(outcome):
+        address = steps.expected_return(source, expected)
+        matched = steps.goes_to(outcome, address) if address is not None else t.FALSE
         safe = t.conj([matched, safe])
     return safe

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from mcveto.dpg.location import ANY, Blocks, Location
+from mcveto.dpg.location import ANY, Blocks, Fold, Location
 from mcveto.dpg.state import SymbolicState
 from mcveto.dpg.surroundings import Surroundings
+from mcveto.dpg.ways import INTERNAL, Kind, Way
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 from mcveto.machine.concolic import Assignment, ConcolicExecution
@@ -26,6 +27,7 @@ from mcveto.program.program import Program
 from mcveto.program.spec import InputCall
 
 FIRST_VISITS = 4
+CALLS = ("CALL", "CALLIND")
 
 
 class Ending(Enum):
@@ -59,6 +61,10 @@ class Visit:
     path_length: int
     fresh_count: int
     state: SymbolicState | None
+    way: Way = INTERNAL
+    """How the run came here from the visit before."""
+    caller: int | None = None
+    """The number of the visit that made the innermost pending call; None if the run itself is that call."""
 
 
 @dataclass
@@ -85,8 +91,9 @@ _ENDINGS = {"fault": Ending.FAULT, "exited": Ending.HALTED, "unsupported": Endin
 class Runner:
     """Makes runs; `max_steps` bounds each of them."""
 
-    def __init__(self, program: Program, blocks: Blocks, max_steps: int, seed: int) -> None:
+    def __init__(self, program: Program, blocks: Blocks, max_steps: int, seed: int, fold: Fold = Fold.FRAME) -> None:
         self._program = program
+        self._fold = fold
         self._blocks = blocks
         self._max_steps = max_steps
         self._seed = seed
@@ -102,7 +109,9 @@ class Runner:
         consumed: list[ConsumedInput] = []
         undefined: list[ConsumedInput] = []
         execution = self._execution(choices, consumed, undefined)
+        stack: list[tuple[int, int | None]] = [(program.return_sentinel, None)]
         frames: tuple[int, ...] = (program.return_sentinel,)
+        way = INTERNAL
         visits: list[Visit] = []
         seen: dict[Location, int] = {}
         ending, detail = Ending.LIMIT, ""
@@ -121,7 +130,8 @@ class Runner:
                 block = self._blocks.fixed_block(execution.pc)
                 if block is None:
                     block = self._blocks.single(execution.pc, execution.code_bytes())
-                visits.append(self._visit(execution, block, frames, seen, len(visits), choices.keep))
+                caller = stack[-1][1] if stack else None
+                visits.append(self._visit(execution, block, frames, seen, len(visits), choices.keep, way, caller))
                 transfer = Transfer.FALL
                 before, size = execution.pc, 0
                 for instruction in block:
@@ -137,15 +147,24 @@ class Runner:
                 ending, detail = Ending.UNSUPPORTED, str(error)
                 break
             came_from = before
+            way = INTERNAL
+            if self._fold is Fold.UNMATCHED:
+                continue
             if transfer is Transfer.CALL:
-                frames = (*frames, (before + size) & row.address_mask)
+                following = (before + size) & row.address_mask
+                stack.append((following, len(visits) - 1))
+                frames = (*frames, following) if self._fold is Fold.FRAME else frames
+                way = Way(Kind.CALL, following)
             elif transfer is Transfer.RETURN:
-                expected, actual = (frames[-1] if frames else None), execution.pc
+                expected, actual = (stack[-1][0] if stack else None), execution.pc
                 if expected != actual:
                     ending = Ending.VIOLATION
                     detail = f"return at {before:#x} goes to {actual:#x} instead of {expected or 0:#x}"
                     break
-                frames = frames[:-1]
+                assert expected is not None
+                stack.pop()
+                frames = frames[:-1] if self._fold is Fold.FRAME else frames
+                way = Way(Kind.RETURN, expected)
         self.count += 1
         return Run(
             self.count,
@@ -171,17 +190,27 @@ class Runner:
         seen: dict[Location, int],
         number: int,
         keep: frozenset[int],
+        way: Way,
+        caller: int | None,
     ) -> Visit:
         domain = execution.domain
-        pointers = [domain.read_register(piece.cell) for piece in (self._stack_pointer, self._frame_pointer)]
-        values = [term.data if term.op == "const" else ANY for term in pointers]
         code = b"".join(instruction.bytes for instruction in block)
-        location = Location(execution.pc, code, values[0], values[1], frames)
+        if self._fold is Fold.PC:
+            location = Location(execution.pc, code, ANY, ANY, None)
+        else:
+            pointers = [domain.read_register(piece.cell) for piece in (self._stack_pointer, self._frame_pointer)]
+            values = [term.data if term.op == "const" else ANY for term in pointers]
+            kept = frames if self._fold is Fold.FRAME else None
+            location = Location(execution.pc, code, values[0], values[1], kept)
         times = seen[location] = seen.get(location, 0) + 1
         state = None
-        if times <= FIRST_VISITS or times & (times - 1) == 0 or number in keep:
+        # With nested words, a witness also needs the states in which its pending calls were made.
+        is_call = self._fold is Fold.PC and any(op.opcode in CALLS for op in block[-1].ops)
+        if times <= FIRST_VISITS or times & (times - 1) == 0 or number in keep or is_call:
             state = SymbolicState(self._program.decoder.layout, dict(domain.registers), domain.memory.copy(), self._mem)
-        return Visit(location, number, execution.steps, len(execution.path), len(execution.fresh_values), state)
+        return Visit(
+            location, number, execution.steps, len(execution.path), len(execution.fresh_values), state, way, caller
+        )
 
     def _execution(
         self, choices: Choices, consumed: list[ConsumedInput], undefined: list[ConsumedInput]

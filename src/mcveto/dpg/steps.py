@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mcveto.dpg.location import ANY, Blocks, Location
+from mcveto.dpg.location import ANY, Blocks, Fold, Location
 from mcveto.dpg.outcomes import Outcome, OutcomeTable
 from mcveto.dpg.surroundings import Surroundings
+from mcveto.dpg.ways import INTERNAL, Exits, Kind, Way
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 from mcveto.machine.memory import EXECUTE
@@ -22,8 +23,11 @@ Literals = tuple[Term, ...]
 
 
 class Steps:
-    def __init__(self, program: Program, blocks: Blocks, outcomes: OutcomeTable) -> None:
+    """Where locations keep no call string, a return is told the address it is expected to go to."""
+
+    def __init__(self, program: Program, blocks: Blocks, outcomes: OutcomeTable, fold: Fold = Fold.FRAME) -> None:
         self._program = program
+        self._fold = fold
         self._blocks = blocks
         self._outcomes = outcomes
         self._row = program.decoder.row
@@ -38,27 +42,55 @@ class Steps:
     def outcomes(self, location: Location) -> tuple[Outcome, ...]:
         return self._outcomes.of(location, self._blocks.of(location))
 
-    def into(self, source: Location, outcome: Outcome, target: Location, predicate: Iterable[Term]) -> Literals | None:
+    def exits(self, location: Location) -> Exits:
+        """In which ways the block of a location can end."""
+        outcomes = self.outcomes(location)
+        returns = [self.is_return(outcome) for outcome in outcomes]
+        return Exits(not all(returns), any(returns))
+
+    def is_return(self, outcome: Outcome) -> bool:
+        """Whether the auxiliary stack says where this outcome must go."""
+        matched = self._fold is not Fold.UNMATCHED
+        return matched and outcome.transfer is Transfer.RETURN and not outcome.unsupported
+
+    def way(self, outcome: Outcome, expected: int | None) -> Way:
+        """How the outcome leaves its location; a return is one to `expected`."""
+        if self._fold is not Fold.PC:
+            return INTERNAL
+        if self.is_return(outcome):
+            return INTERNAL if expected is None else Way(Kind.RETURN, expected)
+        return Way(Kind.CALL, outcome.following) if outcome.transfer is Transfer.CALL else INTERNAL
+
+    def into(
+        self,
+        source: Location,
+        outcome: Outcome,
+        target: Location,
+        predicate: Iterable[Term],
+        expected: int | None = None,
+    ) -> Literals | None:
         """What takes `outcome` from `source` into the states of `target` that satisfy `predicate`; None if nothing."""
         if outcome.unsupported:
             return None
-        arrival = self.arrival(source, outcome, target)
+        arrival = self.arrival(source, outcome, target, expected)
         if arrival is None:
             return None
         return _checked([*outcome.guard, *arrival, *(outcome.after(literal) for literal in predicate)])
 
-    def arrival(self, source: Location, outcome: Outcome, target: Location) -> Literals | None:
+    def arrival(
+        self, source: Location, outcome: Outcome, target: Location, expected: int | None = None
+    ) -> Literals | None:
         """When `outcome` ends in `target`; None if never."""
         literals: list[Term] = []
-        if outcome.transfer is Transfer.CALL:
-            frames = (*source.frames, outcome.following)
-        elif outcome.transfer is Transfer.RETURN:
-            if not source.frames:
+        frames = source.frames
+        if self.is_return(outcome):
+            address = self.expected_return(source, expected)
+            if address is None:
                 return None
-            literals.append(self.goes_to(outcome, source.frames[-1]))
-            frames = source.frames[:-1]
-        else:
-            frames = source.frames
+            literals.append(self.goes_to(outcome, address))
+            frames = None if frames is None else frames[:-1]
+        elif outcome.transfer is Transfer.CALL and frames is not None:
+            frames = (*frames, outcome.following)
         if frames != target.frames:
             return None
         literals.append(self.goes_to(outcome, target.pc))
@@ -70,36 +102,48 @@ class Steps:
                 after = outcome.state.get(register, register)
                 literals.append(t.eq(after, t.const(value, after.width)))
         if self._blocks.fixed_block(target.pc) is None:
-            address = t.const(self._row.code_address(target.pc), self._row.address_bits)
+            address_term = t.const(self._row.code_address(target.pc), self._row.address_bits)
             order = "big" if self._row.big_endian else "little"
-            code = t.load(self._outcomes.memory, address, len(target.code), self._row.big_endian)
-            expected = int.from_bytes(target.code, order)  # type: ignore[arg-type]
-            literals.append(outcome.after(t.eq(code, t.const(expected, code.width))))
+            code = t.load(self._outcomes.memory, address_term, len(target.code), self._row.big_endian)
+            value = int.from_bytes(target.code, order)  # type: ignore[arg-type]
+            literals.append(outcome.after(t.eq(code, t.const(value, code.width))))
         return _checked(literals)
 
-    def outside(self, source: Location, outcome: Outcome, known: Iterable[Location]) -> list[Literals]:
+    def outside(
+        self, source: Location, outcome: Outcome, known: Iterable[Location], expected: int | None = None
+    ) -> list[Literals]:
         """The ways `outcome` leads into TS: into none of the known successors and no halt, or violating the return."""
         if outcome.unsupported:
             ways = [_checked(outcome.guard)]
-        elif outcome.transfer is Transfer.RETURN and source.frames:
-            expected = t.const(source.frames[-1], self._row.address_bits)
-            matched = t.eq(outcome.target, expected)
-            returned = replace(outcome, target=expected)
-            ways = [
-                _checked([*outcome.guard, t.bnot(matched)]),
-                _checked([*outcome.guard, matched, *self._elsewhere(source, returned, known)]),
-            ]
-        elif outcome.transfer is Transfer.RETURN:
-            ways = [_checked(outcome.guard)]
+        elif self.is_return(outcome):
+            address = self.expected_return(source, expected)
+            if address is None:
+                ways = [_checked(outcome.guard)]
+            else:
+                there = t.const(address, self._row.address_bits)
+                matched = t.eq(outcome.target, there)
+                returned = replace(outcome, target=there)
+                ways = [
+                    _checked([*outcome.guard, t.bnot(matched)]),
+                    _checked([*outcome.guard, matched, *self._elsewhere(source, returned, known, address)]),
+                ]
         else:
-            ways = [_checked([*outcome.guard, *self._elsewhere(source, outcome, known)])]
+            ways = [_checked([*outcome.guard, *self._elsewhere(source, outcome, known, expected)])]
         return [way for way in ways if way is not None]
 
-    def _elsewhere(self, source: Location, outcome: Outcome, known: Iterable[Location]) -> list[Term]:
+    def expected_return(self, source: Location, expected: int | None) -> int | None:
+        """Where a return from `source` must go; None if it must not return at all."""
+        if source.frames is None:
+            return expected
+        return source.frames[-1] if source.frames else None
+
+    def _elsewhere(
+        self, source: Location, outcome: Outcome, known: Iterable[Location], expected: int | None
+    ) -> list[Term]:
         # A jump to where nothing can be executed is a fault: the run ends there.
         elsewhere = [self.executable(outcome)]
         for target in sorted(known):
-            arrival = self.arrival(source, outcome, target)
+            arrival = self.arrival(source, outcome, target, expected)
             if arrival is not None:
                 elsewhere.append(t.bnot(t.conj(arrival)))
         elsewhere.extend(t.bnot(self.ends_at(outcome, end)) for end in self.ends)
