@@ -27,8 +27,10 @@ _REPORT_SECONDS = 0.05
 # Every choice of the contract; those that exist are marked.
 ENGINES = {"dpg": True, "bmc": False, "symex": False, "cegar": False, "portfolio": False}
 STRATEGIES = {"auto": True, "paper": True}
-FOLDS = {"auto": True, "frame": True, "pc": False}
+FOLDS = {"auto": True, "frame": True, "pc": True}
 STEPS = {"block": True, "instruction": True}
+FRONTIERS = {"path": True, "all": True, "start": True, "target": True}
+ALIASINGS = {"witness": True, "symbolic": True}
 PROPERTIES = {
     "reach": True,
     "return-address": True,
@@ -49,6 +51,10 @@ class Question:
     timeout: float | None = DEFAULT_TIMEOUT
     memory_mb: int | None = None
     seed: int = 0
+    frontier: str = "path"
+    closest: int = 1
+    aliasing: str = "witness"
+    after_violation: bool = False
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -56,10 +62,14 @@ class Question:
             ("strategy", self.strategy, STRATEGIES),
             ("fold", self.fold, FOLDS),
             ("steps", self.steps, STEPS),
+            ("frontier", self.frontier, FRONTIERS),
+            ("aliasing", self.aliasing, ALIASINGS),
         ):
             require_available(what, value, known)
         if self.timeout is not None and not (math.isfinite(self.timeout) and self.timeout > 0):
             raise UsageError(f"the time limit must be a positive number of seconds, not {self.timeout}")
+        if self.closest <= 0:
+            raise UsageError(f"at least one frontier must be tried in a round, not {self.closest}")
         if self.memory_mb is not None and self.memory_mb <= 0:
             raise UsageError(f"the memory limit must be a positive number of megabytes, not {self.memory_mb}")
 
@@ -141,7 +151,9 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
         require_available("property", item.name, PROPERTIES)
     image = program.image
     send(Subject(image.path, image.sha256, tuple(sorted(program.targets)), program.assumptions, program.notes))
-    from mcveto.dpg.driver import Driver, Limits
+    from mcveto.dpg.driver import Limits, Method, Progress
+    from mcveto.dpg.fold_policy import run_with_fold
+    from mcveto.dpg.frontiers import FrontierChoice
 
     told = [0.0]
 
@@ -151,11 +163,24 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
             told[0] = now
             send(SearchProgress(progress.statistics(), progress.frontier))
 
-    limits = Limits()
-    limits.seconds = math.inf if question.timeout is None else question.timeout - (time.monotonic() - started)
-    driver = Driver(program, limits, question.seed, question.steps == "instruction", report)
-    report(driver.progress)
-    return driver.run()
+    def remaining() -> Limits:
+        limit = math.inf if question.timeout is None else question.timeout - (time.monotonic() - started)
+        return Limits(seconds=limit)
+
+    report(Progress())
+    single_steps = question.steps == "instruction"
+    method = Method(
+        frontier=FrontierChoice(question.frontier),
+        closest=question.closest,
+        symbolic_aliasing=question.aliasing == "symbolic",
+    )
+    verdict = run_with_fold(program, question.fold, remaining(), question.seed, single_steps, report, method)
+    if question.after_violation and verdict.about == "return-address" and verdict.at is not None:
+        from mcveto.dpg.after_violation import explore
+
+        after = explore(program, remaining(), question.seed, verdict.at, report)
+        verdict = replace(verdict, aftermath=after.lines(verdict.at))
+    return verdict
 
 
 def _cut_short(

@@ -43,6 +43,10 @@ class Verdict:
     confirmed_by: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
     statistics: dict[str, float | int] = field(default_factory=dict)
+    at: int | None = None
+    """The address of what violates the property: the target, or the return."""
+    aftermath: tuple[str, ...] = ()
+    """What can happen after the violation, if that was asked."""
     is_internal_error: bool = False
     """Unknown because of a defect of our own."""
 

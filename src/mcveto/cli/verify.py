@@ -15,9 +15,11 @@ from mcveto.cli.options import MAX_SEED, program_options, read_spec
 from mcveto.cli.progress import ProgressDisplay
 from mcveto.errors import UsageError
 from mcveto.search import (
+    ALIASINGS,
     DEFAULT_TIMEOUT,
     ENGINES,
     FOLDS,
+    FRONTIERS,
     PROPERTIES,
     STEPS,
     STRATEGIES,
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
 @click.option("--strategy", default="auto", show_default=True, help=f"One of {', '.join(STRATEGIES)}.")
 @click.option("--fold", default="auto", show_default=True, help=f"When traces meet: one of {', '.join(FOLDS)}.")
 @click.option("--steps", default="block", show_default=True, help=f"Step size: one of {', '.join(STEPS)}.")
+@click.option("--frontier", default="path", show_default=True, help=f"Which are tried: one of {', '.join(FRONTIERS)}.")
+@click.option("--closest", type=int, default=1, show_default=True, metavar="K", help="For start, target: how many.")
+@click.option("--aliasing", default="witness", show_default=True, help=f"As in: one of {', '.join(ALIASINGS)}.")
+@click.option("--after-violation", is_flag=True, help="Say where control can go after a return that does not match.")
 @click.option("--timeout", type=float, default=DEFAULT_TIMEOUT, show_default=True, metavar="S", help="Seconds.")
 @click.option("--memory", type=int, metavar="MB", help="Limit of the resident memory.")
 @click.option("--seed", type=click.IntRange(0, MAX_SEED), default=0, help="Draws the first run's inputs.")
@@ -56,6 +62,10 @@ def command(
     strategy: str,
     fold: str,
     steps: str,
+    frontier: str,
+    closest: int,
+    aliasing: str,
+    after_violation: bool,
     timeout: float,
     memory: int | None,
     seed: int,
@@ -75,7 +85,9 @@ def command(
             raise UsageError(f"{option} is not available yet")
     for name in properties:
         require_available("property", name, PROPERTIES)
-    question = Question(engine, strategy, fold, steps, timeout, memory, seed)
+    question = Question(
+        engine, strategy, fold, steps, timeout, memory, seed, frontier, closest, aliasing, after_violation
+    )
     spec = read_spec(**options)
     if "reach" in properties and not any(item.name == "reach" for item in spec.properties):
         raise UsageError("property reach needs an address", "give --target ADDRESS")

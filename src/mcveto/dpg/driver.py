@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from mcveto.dpg.feasibility import Feasibility, Feasible, Undecided
+from mcveto.dpg.frontiers import FrontierChoice, frontiers
 from mcveto.dpg.graph import TS, Edge, Frontier, Graph, Witness, holds
 from mcveto.dpg.location import Blocks, Fold, Location
 from mcveto.dpg.nested_graph import NestedGraph
@@ -28,7 +29,7 @@ from mcveto.dpg.speculate import Speculation, apply
 from mcveto.dpg.steps import Literals, Steps
 from mcveto.dpg.violation_inputs import violation_inputs
 from mcveto.dpg.ways import Kind, Way
-from mcveto.logic.terms import FALSE
+from mcveto.logic.terms import FALSE, Term
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
@@ -38,6 +39,24 @@ class Limits:
     seconds: float = 60.0
     query_seconds: float = 5.0
     run_steps: int = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """The choices TR1669 leaves open."""
+
+    fold: Fold = Fold.FRAME
+    frontier: FrontierChoice = FrontierChoice.PATH
+    closest: int = 1
+    """How many of the closest frontiers a round tries."""
+    symbolic_aliasing: bool = False
+    """Aliasing is decided as all runs along the witness's path do (§3.4), not as the witness does."""
+    deepest_recursion: int | None = None
+    """How often one return address may be pending before a call string is given up as too long."""
+    most_targets: int | None = None
+    """After how many targets of one step its other targets are not looked for."""
+    keep_going: bool = False
+    """A target that is reached does not end the search, only the run."""
 
 
 @dataclass
@@ -77,21 +96,27 @@ class Driver:
         single_steps: bool = False,
         report: Callable[[Progress], None] | None = None,
         speculate: bool = True,
-        fold: Fold = Fold.FRAME,
+        method: Method | None = None,
     ) -> None:
+        self._method = method or Method()
+        fold = self._method.fold
         self._program = program
         self._limits = limits
         self._seed = seed
         self._report = report
-        self._blocks = Blocks(program, single_steps)
-        self._speculation = Speculation(program, self._blocks) if speculate else None
-        self._runs: list[Run] = []
+        self.blocks = Blocks(program, single_steps)
+        self._speculation = Speculation(program, self.blocks) if speculate else None
+        self.runs: list[Run] = []
         self._speculated = 0
-        self._steps = Steps(program, self._blocks, OutcomeTable(program), fold)
-        self._runner = Runner(program, self._blocks, limits.run_steps, seed, fold)
+        self._steps = Steps(program, self.blocks, OutcomeTable(program), fold)
+        self._runner = Runner(program, self.blocks, limits.run_steps, seed, fold, self._method.deepest_recursion)
         self._feasibility = Feasibility(program)
         nested = fold is Fold.PC
         self.graph = NestedGraph(self._steps.exits, program.return_sentinel) if nested else Graph()
+        self.violation: Verdict | None = None
+        """The first violation, where the search goes on after one."""
+        if self._method.keep_going:
+            self._steps.ends = sorted({*self._steps.ends, *program.targets})
         self.progress = Progress()
         self._started = time.monotonic()
         self._reasons: dict[str, None] = {}
@@ -109,19 +134,28 @@ class Driver:
             return self._unknown(f"the entry cannot run: {first.detail}")
         self._tell()
         while True:
-            if self._speculation is not None and len(self._runs) >= 2 * self._speculated:
-                self._speculated = len(self._runs)
+            if self._speculation is not None and len(self.runs) >= 2 * self._speculated:
+                self._speculated = len(self.runs)
                 deadline = self._started + self._limits.seconds
-                apply(self.graph, self._speculation.candidates(self.graph, self._runs, deadline))
+                apply(self.graph, self._speculation.candidates(self.graph, self.runs, deadline))
             if self._remaining() <= 0:
                 return self._unknown("; ".join(["time-out", *self._reasons]))
-            frontier = self.graph.frontier()
-            if frontier is None:
+            found = frontiers(self.graph, self._method.frontier, self._method.closest)
+            if not found:
                 return self._proved()
-            found = self._cross(frontier)
-            if isinstance(found, Verdict):
-                return found
-            self._tell()
+            for frontier in found:
+                if not self._is_open(frontier):
+                    continue
+                verdict = self._cross(frontier)
+                if verdict is not None:
+                    return verdict
+                self._tell()
+
+    def _is_open(self, frontier: Frontier) -> bool:
+        """Whether a frontier is one still, after others of its round were crossed."""
+        edge, node = frontier.edge, self.graph.nodes[frontier.edge.source]
+        still_there = edge.target in node.edges.get(edge.way, ()) and edge not in self.graph.given_up
+        return still_there and frontier.witness in node.witnesses
 
     def _cross(self, frontier: Frontier) -> Verdict | None:
         """Extends a run across the frontier, or refines its source so that the witness no longer suggests it."""
@@ -130,6 +164,9 @@ class Driver:
         self.progress.frontier = str(node.location)
         refuted: list[Refuted] = []
         asked: list[Literals] = []
+        if self._has_enough_targets(edge):
+            self._give_up(edge, f"more than {self._method.most_targets} places to go to from {node.location}")
+            return None
         for outcome, literals in self._ways(edge):
             self.progress.symbolic_runs += 1
             budget = max(0.1, min(self._limits.query_seconds, self._remaining()))
@@ -153,6 +190,11 @@ class Driver:
         ]
         self._refine(edge, witness, open_ways)
         return None
+
+    def _has_enough_targets(self, edge: Edge) -> bool:
+        most = self._method.most_targets
+        known = self.graph.successors[self.graph.nodes[edge.source].location]
+        return most is not None and edge.target == TS and len(known) >= most
 
     def _try(self, choices: Choices, frontier: Frontier) -> Verdict | None:
         """Makes the run that the solver promised; it must repeat the witness's visits and then take the step."""
@@ -185,7 +227,12 @@ class Driver:
         return self._new_steps.get(step) == run.number
 
     def _refine(self, edge: Edge, witness: Witness, refuted: list[Refuted]) -> None:
-        rho = refinement_predicate(witness, refuted, self._feasibility.solver, self._limits.query_seconds)
+        timeout = self._limits.query_seconds
+
+        def is_certain(condition: Term) -> bool:
+            return not self._method.symbolic_aliasing or self._feasibility.is_certain(witness, condition, timeout)
+
+        rho = refinement_predicate(witness, refuted, self._feasibility.solver, timeout, is_certain)
         if rho is None:
             self._give_up(edge, "no predicate separates the witness (projection of inputs)")
             return
@@ -226,11 +273,13 @@ class Driver:
         self.progress.instructions += run.steps
         self._note_instructions(run)
         if run.ending in (Ending.TARGET, Ending.VIOLATION):
-            return self._violated(run)
+            if not self._method.keep_going:
+                return self._violated(run)
+            self.violation = self.violation or self._violated(run)
         if run.ending is Ending.UNSUPPORTED:
             self._reasons[run.detail] = None
         self.graph.fold(run)
-        self._runs.append(run)
+        self.runs.append(run)
         for one, other in pairwise(run.visits):
             self._new_steps.setdefault((one.location, other.way, other.location), run.number)
         return run
@@ -243,10 +292,11 @@ class Driver:
         name = "reach" if run.ending is Ending.TARGET else "return-address"
         reason = f"{run.pc:#x} is reached" if name == "reach" else run.detail
         inputs = violation_inputs(self._program, run)
-        confirmed = confirm(self._program, run)
+        confirmed = confirm(self._program, run, must_match=self._method.fold is not Fold.UNMATCHED)
         if not confirmed:
             return self._unknown("self-check failed: the counterexample does not replay")
-        return Verdict("violated", name, reason, inputs, confirmed, self._program.assumptions, self._statistics())
+        at = run.pc if name == "reach" else run.came_from
+        return Verdict("violated", name, reason, inputs, confirmed, self._program.assumptions, self._statistics(), at)
 
     def _proved(self) -> Verdict:
         assert self._entry is not None
@@ -270,7 +320,7 @@ class Driver:
     def _note_instructions(self, run: Run) -> None:
         for pc, code in {(visit.location.pc, visit.location.code) for visit in run.visits} - self._code_seen:
             self._code_seen.add((pc, code))
-            block = self._blocks.fixed_block(pc) or self._blocks.single(pc, code)
+            block = self.blocks.fixed_block(pc) or self.blocks.single(pc, code)
             self._instructions_seen.update((instruction.pc, instruction.bytes) for instruction in block)
 
     def _tell(self) -> None:

@@ -99,6 +99,10 @@ class Feasibility:
                 self._learn(address)
         return Undecided("too many bytes of the image had to be looked up")
 
+    def is_certain(self, witness: Witness, condition: Term, timeout: float) -> bool:
+        """Whether every run along the witness's path satisfies the condition at the witness."""
+        return isinstance(self.ask(witness, (t.bnot(condition),), timeout), Infeasible)
+
     def excluded(self, predicate: Sequence[Term], literals: Sequence[Term], timeout: float) -> bool:
         """Whether no state at all satisfies a node's predicate and the literals of a step."""
         self.queries += 1

@@ -16,7 +16,7 @@ A witness of a configuration is a visit whose pending calls were made in the ver
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 from mcveto.automata.incremental_reachability import IncrementalReachability
@@ -49,6 +49,27 @@ class NestedGraph(Graph):
         self._callers: dict[int, set[int]] = {sentinel: {START}}
         self._returning: set[int] = set()
 
+    @property
+    def start_way(self) -> Way:
+        return Way(Kind.CALL, self._sentinel)
+
+    def callers(self, address: int) -> list[int]:
+        """The nodes whose calls push a return address, START among them."""
+        return sorted(self._callers[address])
+
+    def pending(self, witness: Witness) -> tuple[int, ...] | None:
+        """The nodes in which the witness's pending calls were made, innermost first; None if a state was not kept."""
+        found: list[int] = []
+        caller = witness.visit.caller
+        while caller is not None:
+            visit = witness.run.visits[caller]
+            number = self._node_of(Witness(witness.run, visit))
+            if number is None:
+                return None
+            found.append(number)
+            caller = visit.caller
+        return (*found, START)
+
     def ts_way(self, way: Way) -> Way:
         return way if way.kind is Kind.RETURN else INTERNAL
 
@@ -75,7 +96,7 @@ class NestedGraph(Graph):
             source, _, pending = found[-1]
             if kind is WordKind.CALL:
                 pending = (*pending, source)
-                way = Way(Kind.CALL, self._sentinel if source == START else self._pushed(source, number))
+                way = self.start_way if source == START else Way(Kind.CALL, self._pushed(source, number))
             elif kind is WordKind.RETURN:
                 way = Way(Kind.RETURN, self._returned(source, pending[-1], number))
                 pending = pending[:-1]
@@ -111,23 +132,28 @@ class NestedGraph(Graph):
     def _witness(self, position: Position) -> Witness | None:
         return next((w for w in self.nodes[position.number].witnesses if self._is_at(w, position.pending)), None)
 
-    def _is_at(self, witness: Witness, pending: Iterable[int]) -> bool:
+    def _is_at(self, witness: Witness, pending: tuple[int, ...]) -> bool:
         """Whether the pending calls of the visit were made in exactly these nodes."""
         run = witness.run
         caller = witness.visit.caller
-        for number in reversed(list(pending)):
-            if number == START:
-                return caller is None
+        for number in reversed(pending[1:]):
             if caller is None:
                 return False
             visit = run.visits[caller]
-            node = self.nodes[number]
-            if visit.location != node.location or visit.state is None:
-                return False
-            if not all(holds(literal, Witness(run, visit)) for literal in node.literals):
+            if not self._is_in(Witness(run, visit), number):
                 return False
             caller = visit.caller
-        return False
+        return caller is None
+
+    def _is_in(self, witness: Witness, number: int) -> bool:
+        node, visit = self.nodes[number], witness.visit
+        if visit.location != node.location or visit.state is None:
+            return False
+        return all(holds(literal, witness) for literal in node.literals)
+
+    def _node_of(self, witness: Witness) -> int | None:
+        """The node of a visit, if its state was kept."""
+        return next((n for n in self.by_location[witness.visit.location] if self._is_in(witness, n)), None)
 
     def _pushed(self, caller: int, entry: int) -> int:
         """The return address of a call edge."""

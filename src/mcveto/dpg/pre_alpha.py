@@ -2,8 +2,10 @@
 
 `Pre(I, ψ)` reads memory through stores whose distance to the read is unknown. Following one aliasing at a time, each
 such read is decided as it is in the witness (the paper's alternative that needs no solver): either it misses the store
-or it reads bytes of it. The decisions are collected in α; under α, `Pre(I, ψ)` is the simplified ψ', and the
-refinement predicate `Pre_α(I, ψ)` is α ⇒ ψ'.
+or it reads bytes of it. With the symbolic state's aliasing a read is decided only if every run along the witness's path
+decides it so, and is left as it is otherwise; what they all agree on is also what the witness does, so only that one
+possibility needs to be asked about. The decisions are collected in α; under α, `Pre(I, ψ)` is the simplified ψ', and
+the refinement predicate `Pre_α(I, ψ)` is α ⇒ ψ'.
 
 Where we differ: the paper's memory maps single bytes and α is a conjunction of byte disequalities (its Fig. 8). Here
 an access is one node of n bytes, so α says it in words: two ranges are disjoint, or one starts at a given offset in
@@ -22,11 +24,15 @@ from mcveto.logic.terms import Term
 class AliasingDecider:
     """Rewrites predicates under the aliasing of one witness; `alpha` collects the conditions used.
 
-    `concrete` gives the value a term over the state has at the witness.
+    `concrete` gives the value a term over the state has at the witness; `is_certain` says which conditions may be
+    used, all of them by default.
     """
 
-    def __init__(self, concrete: Callable[[Term], int]) -> None:
+    def __init__(
+        self, concrete: Callable[[Term], int], is_certain: Callable[[Term], bool] = lambda condition: True
+    ) -> None:
         self._concrete = concrete
+        self._is_certain = is_certain
         self.alpha: dict[Term, None] = {}
         self._done: dict[Term, Term] = {}
 
@@ -60,10 +66,12 @@ class AliasingDecider:
             offset = (self._concrete(address) - self._concrete(where)) & ((1 << width) - 1)
             back = -offset & ((1 << width) - 1)
             if offset >= stored and back >= size:
-                self._require(disjoint(address, size, where, stored))
+                if not self._may_require(disjoint(address, size, where, stored)):
+                    return read
                 read = t.load(before, address, size, big_endian)
             elif offset + size <= stored:
-                self._require(t.eq(address, t.add(where, t.const(offset, width))))
+                if not self._may_require(t.eq(address, t.add(where, t.const(offset, width)))):
+                    return read
                 start = stored - offset - size if memory.data else offset
                 part = t.extract(value, 8 * (start + size) - 1, 8 * start)
                 return part if memory.data == big_endian or size == 1 else _reversed(part)
@@ -84,9 +92,13 @@ class AliasingDecider:
             result = t.concat(result, part)
         return result
 
-    def _require(self, condition: Term) -> None:
-        if condition is not t.TRUE:
-            self.alpha[condition] = None
+    def _may_require(self, condition: Term) -> bool:
+        if condition is t.TRUE or condition in self.alpha:
+            return True
+        if not self._is_certain(condition):
+            return False
+        self.alpha[condition] = None
+        return True
 
 
 def disjoint(a: Term, a_size: int, b: Term, b_size: int) -> Term:
@@ -103,8 +115,12 @@ def _reversed(word: Term) -> Term:
     return result
 
 
-def pre_alpha(literals: tuple[Term, ...], concrete: Callable[[Term], int]) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+def pre_alpha(
+    literals: tuple[Term, ...],
+    concrete: Callable[[Term], int],
+    is_certain: Callable[[Term], bool] = lambda condition: True,
+) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
     """(ψ' as literals, α as literals) for the conjunction of `literals` over the state before the step."""
-    decider = AliasingDecider(concrete)
+    decider = AliasingDecider(concrete, is_certain)
     simplified = tuple(decider.simplify(literal) for literal in literals)
     return simplified, tuple(decider.alpha)

@@ -79,7 +79,7 @@ Known = Iterable[tuple[Location, list[Term]]]
 def _pending(program: Program, proof: Proof) -> dict[int, tuple[int | None, ...]]:
     """The return addresses that can be pending at each node; None where the location says it itself."""
     if proof.edges is None:
-        return {number: (None,) for number in range(len(proof.nodes))}
+        return dict.fromkeys(range(len(proof.nodes)), (None,))
     steps: dict[int, list[tuple[Way, int]]] = {}
     for edge in proof.edges:
         steps.setdefault(edge.source, []).append((edge.way, edge.target))

@@ -8,7 +8,7 @@ outcomes of (α ⇒ ψ'). Then (i) no state of n that satisfies ¬ρ makes the s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mcveto.dpg.graph import Witness, holds
@@ -28,7 +28,13 @@ class Refuted:
     core: tuple[Term, ...]
 
 
-def refinement_predicate(witness: Witness, refuted: Sequence[Refuted], solver: Solver, timeout: float) -> Term | None:
+def refinement_predicate(
+    witness: Witness,
+    refuted: Sequence[Refuted],
+    solver: Solver,
+    timeout: float,
+    is_certain: Callable[[Term], bool] = lambda condition: True,
+) -> Term | None:
     """ρ for a step all of whose outcomes are refuted; None if no predicate separates the witness."""
     state = witness.visit.state
     assert state is not None
@@ -39,7 +45,7 @@ def refinement_predicate(witness: Witness, refuted: Sequence[Refuted], solver: S
 
     parts: list[Term] = []
     for item in refuted:
-        simplified, alpha = pre_alpha(item.core, concrete)
+        simplified, alpha = pre_alpha(item.core, concrete, is_certain)
         if item.outcome.fresh:
             projected = project(simplified, item.outcome.fresh, concrete, solver, timeout)
             if projected is None:

@@ -13,8 +13,11 @@ from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
 
 
-def confirm(program: Program, run: Run) -> tuple[str, ...]:
-    """Which machines confirm the violation that `run` found; empty if it does not replay."""
+def confirm(program: Program, run: Run, must_match: bool = True) -> tuple[str, ...]:
+    """Which machines confirm the violation that `run` found; empty if it does not replay.
+
+    A target counts only if all returns before it match their calls, unless `must_match` is off.
+    """
     values = [value for _, _, value in run.execution.fresh_values]
     position = [0]
 
@@ -43,7 +46,7 @@ def confirm(program: Program, run: Run) -> tuple[str, ...]:
     outcome = machine.run(run.steps)
     mismatch = _first_mismatch(program, machine)
     if run.ending is Ending.TARGET:
-        return ("emulator",) if outcome.kind == "target" and mismatch is None else ()
+        return ("emulator",) if outcome.kind == "target" and (mismatch is None or not must_match) else ()
     return ("emulator",) if mismatch == run.steps - 1 else ()
 
 

@@ -81,6 +81,8 @@ class Run:
     consumed: list[ConsumedInput]
     undefined: list[ConsumedInput]
     """Values the manual leaves undefined, where they are not the usual ones."""
+    came_from: int | None = None
+    """The address of the last instruction that ran."""
     expected_return: int | None = None
     actual_return: int | None = None
 
@@ -88,11 +90,25 @@ class Run:
 _ENDINGS = {"fault": Ending.FAULT, "exited": Ending.HALTED, "unsupported": Ending.UNSUPPORTED}
 
 
-class Runner:
-    """Makes runs; `max_steps` bounds each of them."""
+class CallStringTooLong(Exception):
+    """A run has recursed too deep for locations that keep call strings."""
 
-    def __init__(self, program: Program, blocks: Blocks, max_steps: int, seed: int, fold: Fold = Fold.FRAME) -> None:
+
+class Runner:
+    """Makes runs; `max_steps` bounds each of them. Raises CallStringTooLong where one return address is pending more
+    often than `deepest_recursion` says."""
+
+    def __init__(
+        self,
+        program: Program,
+        blocks: Blocks,
+        max_steps: int,
+        seed: int,
+        fold: Fold = Fold.FRAME,
+        deepest_recursion: int | None = None,
+    ) -> None:
         self._program = program
+        self._deepest = deepest_recursion
         self._fold = fold
         self._blocks = blocks
         self._max_steps = max_steps
@@ -153,6 +169,8 @@ class Runner:
             if transfer is Transfer.CALL:
                 following = (before + size) & row.address_mask
                 stack.append((following, len(visits) - 1))
+                if self._is_too_deep(following, stack):
+                    raise CallStringTooLong
                 frames = (*frames, following) if self._fold is Fold.FRAME else frames
                 way = Way(Kind.CALL, following)
             elif transfer is Transfer.RETURN:
@@ -178,9 +196,15 @@ class Runner:
             execution,
             consumed,
             undefined,
+            came_from,
             expected,
             actual,
         )
+
+    def _is_too_deep(self, address: int, stack: list[tuple[int, int | None]]) -> bool:
+        if self._deepest is None or len(stack) <= self._deepest:
+            return False
+        return sum(other == address for other, _ in stack) > self._deepest
 
     def _visit(
         self,

@@ -19,6 +19,8 @@ def verdict_record(
         "verdict": verdict.kind,
         "reason": verdict.reason or None,
         "property": verdict.about or None,
+        "at": verdict.at,
+        "after_violation": list(verdict.aftermath),
         "inputs": [{"value": item.value, "bits": item.bits, "where": item.where} for item in verdict.inputs],
         "confirmed_by": list(verdict.confirmed_by),
         "assumptions": list(verdict.assumptions),

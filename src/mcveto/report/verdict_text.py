@@ -25,6 +25,8 @@ def verdict_lines(verdict: Verdict, properties: str) -> Iterator[str]:
     yield one_line(verdict.headline)
     if verdict.kind == "violated":
         yield one_line(f"reason: {verdict.reason}")
+    for line in verdict.aftermath:
+        yield one_line(f"after the violation: {line}")
     yield one_line(f"checked: {properties}")
     for number, item in enumerate(verdict.inputs[:MAX_INPUTS_SHOWN]):
         yield one_line(f"input {number}: {item.value} ({item.bits} bits, {item.where})")
