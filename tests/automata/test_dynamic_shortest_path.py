@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from mcveto.automata.dynamic_shortest_path import DynamicShortestPath
 
 NODES = 8
+GOAL = 0
 changes = st.lists(
     st.tuples(
-        st.sampled_from(["add", "add", "add", "remove", "start", "unstart"]),
-        st.integers(0, NODES - 1),
+        st.sampled_from(["add", "add", "add", "remove", "start", "unstart", "split"]),
+        st.integers(1, NODES - 1),
         st.integers(0, NODES - 1),
     ),
     max_size=60,
@@ -34,7 +35,7 @@ def breadth_first(edges: set[tuple[int, int]], starts: set[int]) -> dict[int, in
 @given(changes)
 @settings(max_examples=600, deadline=None)
 def test_agrees_with_breadth_first_search(steps: list[tuple[str, int, int]]) -> None:
-    graph = DynamicShortestPath()
+    graph = DynamicShortestPath(GOAL)
     edges: set[tuple[int, int]] = set()
     starts: set[int] = set()
     for kind, a, b in steps:
@@ -44,6 +45,14 @@ def test_agrees_with_breadth_first_search(steps: list[tuple[str, int, int]]) -> 
         elif kind == "remove":
             graph.remove_edge(a, b)
             edges.discard((a, b))
+        elif kind == "split":
+            if b != GOAL and not any(b in edge for edge in edges) and b not in starts:
+                graph.split(a, b)
+                edges |= {(x, b) for x, y in edges if y == a}
+                edges |= {(b, y) for x, y in edges if x == a and y != a} | (
+                    {(b, a), (b, b)} if (a, a) in edges else set()
+                )
+                starts |= {b} if a in starts else set()
         elif kind == "start":
             graph.add_start(a)
             starts.add(a)
@@ -51,24 +60,39 @@ def test_agrees_with_breadth_first_search(steps: list[tuple[str, int, int]]) -> 
             graph.remove_start(a)
             starts.discard(a)
         expected = breadth_first(edges, starts)
-        for node in range(NODES):
+        for node in range(1, NODES):
             assert graph.distance(node) == expected.get(node)
-            path = graph.path(node)
-            if node not in expected:
-                assert path is None
-            else:
-                assert path is not None
-                assert path[0] in starts and path[-1] == node and len(path) == expected[node] + 1
-                assert all(step in edges for step in pairwise(path))
+        path = graph.path()
+        if GOAL not in expected:
+            assert path is None
+        else:
+            assert path is not None
+            assert path[0] in starts and path[-1] == GOAL and len(path) == expected[GOAL] + 1
+            assert all(step in edges for step in pairwise(path))
+            assert graph.last_before_goal() == path[-2]
 
 
 def test_refining_a_chain_costs_the_change_not_the_graph() -> None:
     """Removing and re-adding an edge near the end of a long chain touches only what lies behind it."""
-    graph = DynamicShortestPath()
-    graph.add_start(0)
-    for node in range(2000):
+    graph = DynamicShortestPath(GOAL)
+    graph.add_start(1)
+    for node in range(1, 2000):
         graph.add_edge(node, node + 1)
     before = graph.work
     graph.remove_edge(1990, 1991)
     graph.add_edge(1990, 1991)
     assert graph.work - before < 50
+
+
+def test_the_nearest_of_many_edges_to_the_goal_is_found_without_looking_at_the_others() -> None:
+    graph = DynamicShortestPath(GOAL)
+    graph.add_start(1)
+    for node in range(1, 2000):
+        graph.add_edge(node, node + 1)
+        graph.add_edge(node, GOAL)
+    before = graph.work
+    for node in range(1, 2000):
+        assert graph.last_before_goal() == node
+        graph.remove_edge(node, GOAL)
+    assert graph.last_before_goal() is None
+    assert graph.work == before

@@ -29,6 +29,8 @@ KEYS = [
     "proof",
     "command",
     "seed",
+    "at",
+    "after_violation",
 ]
 STATISTICS = [
     "seconds",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mcveto.dpg.graph import TS, Edge, Graph
+from typing import cast
+
+from mcveto.dpg.graph import TS, Edge, Graph, Witness
 from mcveto.dpg.location import Location
 from mcveto.dpg.ways import INTERNAL
 from mcveto.logic import terms as t
@@ -21,19 +23,46 @@ def chain(length: int) -> Graph:
     return graph
 
 
-def test_a_new_location_is_reachable_and_reaches_ts() -> None:
+def witnessed(graph: Graph, *numbers: int) -> None:
+    """Gives the nodes a witness (of whose state nothing is asked here)."""
+    for number in numbers:
+        graph.nodes[number].witnesses.append(cast(Witness, None))
+        graph._witnesses_changed(graph.nodes[number])
+
+
+def frontier(graph: Graph) -> tuple[int, int] | None:
+    found = graph.frontier()
+    return None if found is None else (found.edge.source, found.edge.target)
+
+
+def test_the_frontier_is_the_one_nearest_to_ts() -> None:
     graph = chain(3)
-    assert graph.path() == [1, TS]
+    witnessed(graph, 1)
+    assert frontier(graph) == (1, TS)
     graph.remove_edge(Edge(1, INTERNAL, TS))
-    assert graph.path() == [1, 2, TS]
+    assert frontier(graph) == (1, 2)
+    witnessed(graph, 2)
+    assert frontier(graph) == (2, TS)
 
 
 def test_no_path_is_left_when_every_ts_edge_is_refuted() -> None:
     graph = chain(3)
+    witnessed(graph, 1, 2, 3)
     for number in (1, 2, 3):
+        assert frontier(graph) == (number, TS)
         graph.remove_edge(Edge(number, INTERNAL, TS))
-    assert graph.path() is None
+    assert frontier(graph) is None
     assert graph.reachable() == [1, 2, 3]
+    assert not graph.undecided()
+
+
+def test_an_edge_that_is_given_up_is_passed_over_but_not_forgotten() -> None:
+    graph = chain(2)
+    witnessed(graph, 1, 2)
+    graph.give_up(Edge(1, INTERNAL, TS))
+    graph.remove_edge(Edge(2, INTERNAL, TS))
+    assert frontier(graph) is None
+    assert graph.undecided()
 
 
 def test_a_split_keeps_every_path() -> None:

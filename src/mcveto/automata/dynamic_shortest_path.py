@@ -5,6 +5,9 @@ nodes whose every shortest path used it (Ramalingam and Reps, "An incremental al
 shortest-path problem", J. Algorithms 21, 1996, section 2, for unit lengths). Each node counts its tight predecessors,
 those one step closer, so that losing an edge usually costs one decrement.
 
+The goal may have as many predecessors as there are nodes. Its edges are kept apart, and the nearest source of one is
+the top of a heap whose outdated entries are dropped when they come up.
+
 For graphs whose call strings are part of their nodes, this answers what `incremental_reachability` answers for nested
 graphs, at a fraction of the cost.
 """
@@ -16,9 +19,15 @@ from collections.abc import Iterable
 
 
 class DynamicShortestPath:
-    """Nodes are integers. Contract: after any changes, `path(goal)` is a shortest path of the graph as it is."""
+    """Nodes are integers. Contract: after any changes, `path()` is a shortest path to the goal as the graph is."""
 
-    def __init__(self) -> None:
+    def __init__(self, goal: int) -> None:
+        self._goal = goal
+        self._exits: dict[int, int] = {}
+        """The sources of edges to the goal, numbered as they were added."""
+        self._nearest: list[tuple[int, int, int]] = []
+        """A heap of (distance, number of the edge, source); an entry counts if both still agree with it."""
+        self._edges_added = 0
         self._successors: dict[int, dict[int, None]] = {}
         self._predecessors: dict[int, dict[int, None]] = {}
         self._starts: set[int] = set()
@@ -39,6 +48,9 @@ class DynamicShortestPath:
                 self._withdraw([node])
 
     def add_edge(self, source: int, target: int) -> None:
+        if target == self._goal:
+            self._add_exit(source)
+            return
         successors = self._successors.setdefault(source, {})
         if target in successors:
             return
@@ -54,6 +66,9 @@ class DynamicShortestPath:
             self._tight[target] += 1
 
     def remove_edge(self, source: int, target: int) -> None:
+        if target == self._goal:
+            self._exits.pop(source, None)
+            return
         successors = self._successors.get(source, {})
         if target not in successors:
             return
@@ -66,27 +81,79 @@ class DynamicShortestPath:
                 self._withdraw([target])
 
     def split(self, node: int, twin: int) -> None:
-        """Makes the new node `twin` a copy of `node`, with the same edges; also a start if it is one."""
+        """Makes the new node `twin` a copy of `node`, with the same edges; also a start if it is one.
+
+        No distance changes, and the twin's is the node's: only the counts of its successors do.
+        """
+        successors = dict(self._successors.get(node, ()))
+        predecessors = dict(self._predecessors.get(node, ()))
+        if node in successors:  # then all four edges
+            successors[twin] = predecessors[twin] = None
+            self._successors[node][twin] = None
+            self._predecessors[node][twin] = None
+        self._successors[twin], self._predecessors[twin] = successors, predecessors
+        for source in predecessors:
+            self._successors[source][twin] = None
+        for target in successors:
+            self._predecessors[target][twin] = None
+        distance = self._distance.get(node)
+        if distance is not None:
+            self._distance[twin] = distance
+            self._tight[twin] = self._tight[node]
+            for target in successors:
+                if self._distance.get(target) == distance + 1:
+                    self._tight[target] += 1
         if node in self._starts:
-            self.add_start(twin)
-        for source in list(self._predecessors.get(node, ())):
-            self.add_edge(source, twin)
-        for target in list(self._successors.get(node, ())):
-            self.add_edge(twin, target)
+            self._starts.add(twin)
+        if node in self._exits:
+            self._add_exit(twin)
 
     def distance(self, node: int) -> int | None:
         return self._distance.get(node)
 
-    def path(self, goal: int) -> list[int] | None:
-        """Nodes of a shortest path from a start to `goal`, or None. Of several, the one through the oldest edges."""
-        if goal not in self._distance:
+    def last_before_goal(self) -> int | None:
+        """The node from which a shortest path takes its last step to the goal; None if there is no path.
+
+        Of several, the one whose edge is oldest."""
+        while self._nearest:
+            distance, number, node = self._nearest[0]
+            if self._exits.get(node) == number and self._distance.get(node) == distance:
+                return node
+            heapq.heappop(self._nearest)
+        return None
+
+    def before(self, node: int) -> int | None:
+        """The node before `node` on a shortest path to it; None if it is a start. Of several, by the oldest edge."""
+        wanted = self._distance[node] - 1
+        return (
+            next((p for p in self._predecessors[node] if self._distance.get(p) == wanted), None)
+            if wanted >= 0
+            else None
+        )
+
+    def path(self) -> list[int] | None:
+        """Nodes of a shortest path from a start to the goal, or None."""
+        node = self.last_before_goal()
+        if node is None:
             return None
-        found = [goal]
-        while self._distance[found[-1]]:
-            wanted = self._distance[found[-1]] - 1
-            found.append(next(p for p in self._predecessors[found[-1]] if self._distance.get(p) == wanted))
+        found = [self._goal]
+        while node is not None:
+            found.append(node)
+            node = self.before(node)
         found.reverse()
         return found
+
+    def _add_exit(self, source: int) -> None:
+        if source not in self._exits:
+            self._edges_added += 1
+            self._exits[source] = self._edges_added
+            self._note_distance(source)
+
+    def _note_distance(self, node: int) -> None:
+        """An edge from here to the goal may now be on a shortest path."""
+        distance = self._distance.get(node)
+        if node in self._exits and distance is not None:
+            heapq.heappush(self._nearest, (distance, self._exits[node], node))
 
     def _settle(self, seeds: Iterable[tuple[int, int]]) -> None:
         """Lowers distances from the seeds (candidate distance, node) on, nearest first."""
@@ -99,6 +166,7 @@ class DynamicShortestPath:
                 continue
             self._forget_support(node)
             self._distance[node] = candidate
+            self._note_distance(node)
             self._tight[node] = sum(self._distance.get(p) == candidate - 1 for p in self._predecessors.get(node, ()))
             for successor in self._successors.get(node, ()):
                 self.work += 1

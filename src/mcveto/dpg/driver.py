@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from mcveto.dpg.feasibility import Feasibility, Feasible, Undecided
 from mcveto.dpg.frontiers import FrontierChoice, frontiers
-from mcveto.dpg.graph import TS, Edge, Frontier, Graph, Witness, holds
+from mcveto.dpg.graph import TS, Edge, Frontier, Graph, Node, Witness, holds
 from mcveto.dpg.location import Blocks, Fold, Location
 from mcveto.dpg.nested_graph import NestedGraph
 from mcveto.dpg.outcomes import Outcome, OutcomeTable
@@ -186,10 +186,9 @@ class Driver:
         open_ways = [
             item
             for item, literals in zip(refuted, asked, strict=True)
-            if not self._feasibility.excluded(node.literals, literals, budget)
+            if not self._feasibility.excluded(node.literals, literals, item.core, budget)
         ]
-        self._refine(edge, witness, open_ways)
-        return None
+        return self._refine(edge, witness, open_ways)
 
     def _has_enough_targets(self, edge: Edge) -> bool:
         most = self._method.most_targets
@@ -226,7 +225,7 @@ class Driver:
         step = (run.visits[number].location, run.visits[number + 1].way, run.visits[number + 1].location)
         return self._new_steps.get(step) == run.number
 
-    def _refine(self, edge: Edge, witness: Witness, refuted: list[Refuted]) -> None:
+    def _refine(self, edge: Edge, witness: Witness, refuted: list[Refuted]) -> Verdict | None:
         timeout = self._limits.query_seconds
 
         def is_certain(condition: Term) -> bool:
@@ -235,21 +234,31 @@ class Driver:
         rho = refinement_predicate(witness, refuted, self._feasibility.solver, timeout, is_certain)
         if rho is None:
             self._give_up(edge, "no predicate separates the witness (projection of inputs)")
-            return
+            return None
         self.progress.refinements += 1
         if rho is FALSE:
             self.graph.remove_edge(edge)
-            return
+            return None
         stays, moved = self.graph.split(edge.source, rho)
         self.graph.remove_edge(replace(edge, source=stays))
         node = self.graph.nodes[moved]
+        return self._restart(node, stays) if node.is_start and not node.witnesses else None
+
+    def _restart(self, node: Node, twin: int) -> Verdict | None:
+        """A part of the start without a witness: either no entry state belongs to it, or a run from there is made."""
+        first = self.graph.nodes[twin].witnesses[0].run
+        entry = Witness(first, first.visits[0])
+        answer = self._feasibility.ask(entry, node.literals, self._limits.query_seconds)
+        if isinstance(answer, Feasible):
+            run = self._execute(answer.choices)
+            if isinstance(run, Verdict):
+                return run
+        elif not isinstance(answer, Undecided):
+            self.graph.unstart(node.number)
         if node.is_start and not node.witnesses:
-            assert self._entry is not None
-            first = self.graph.nodes[stays].witnesses[0].run
-            entry = Witness(first, first.visits[0])
-            answer = self._feasibility.ask(entry, node.literals, self._limits.query_seconds)
-            if not isinstance(answer, (Feasible, Undecided)):
-                self.graph.unstart(moved)
+            for edge in list(node.steps()):
+                self._give_up(edge, "whether a run can begin in some state is not decided")
+        return None
 
     def _ways(self, edge: Edge) -> Iterator[tuple[Outcome, Literals]]:
         """The ways a state of the edge's source can make the step into its target."""

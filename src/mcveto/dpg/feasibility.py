@@ -24,6 +24,8 @@ from mcveto.program.program import Program
 
 MAX_FACT_ROUNDS = 200
 FACT_WINDOW = 64
+MAX_LITERALS = 24
+RENEW_AFTER = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,9 @@ Answer = Feasible | Infeasible | Undecided
 class Feasibility:
     def __init__(self, program: Program, solver: Solver | None = None) -> None:
         self._program = program
-        self._solver = solver or make_solver("auto")
+        self._given = solver
+        self._made = make_solver("auto") if solver is None else solver
+        self._asked_of_it = 0
         self._memory = t.memory("mem", program.space.address_bits)
         self._variables: dict[Term, tuple[Term, ...]] = {}
         self._facts: dict[int, Term] = {}
@@ -56,13 +60,18 @@ class Feasibility:
 
     @property
     def solver(self) -> Solver:
-        return self._solver
+        """The solver to ask next. An incremental solver gets slower with all it was ever asked, so a new one is made
+        now and then."""
+        self._asked_of_it += 1
+        if self._given is None and self._asked_of_it > RENEW_AFTER:
+            self._made, self._asked_of_it = make_solver("auto"), 0
+        return self._made
 
     def ask(self, witness: Witness, literals: Sequence[Term], timeout: float) -> Answer:
         """Whether some run along the witness's path satisfies the literals at the witness."""
         state = witness.visit.state
         assert state is not None
-        seen_from_inputs = {literal: state.value(literal) for literal in literals}
+        seen_from_inputs = dict(zip(literals, state.values(literals), strict=True))
         for literal, value in seen_from_inputs.items():
             if value is t.FALSE:
                 return Infeasible((literal,))
@@ -70,7 +79,7 @@ class Feasibility:
         path = self._relevant(witness.run.path[: witness.visit.path_length], wanted)
         for _ in range(MAX_FACT_ROUNDS):
             self.queries += 1
-            solver = self._solver
+            solver = self.solver
             solver.push()
             try:
                 for term in (*path, *self._facts.values()):
@@ -103,14 +112,22 @@ class Feasibility:
         """Whether every run along the witness's path satisfies the condition at the witness."""
         return isinstance(self.ask(witness, (t.bnot(condition),), timeout), Infeasible)
 
-    def excluded(self, predicate: Sequence[Term], literals: Sequence[Term], timeout: float) -> bool:
-        """Whether no state at all satisfies a node's predicate and the literals of a step."""
+    def excluded(
+        self, predicate: Sequence[Term], literals: Sequence[Term], core: Sequence[Term], timeout: float
+    ) -> bool:
+        """Whether no state at all satisfies a node's predicate and the literals of a step.
+
+        Of long predicates only the newest literals and the core are looked at, so that the question does not grow with
+        the number of splits: then the answer may be no although it should be yes.
+        """
         self.queries += 1
-        self._solver.push()
+        step = literals if len(literals) <= MAX_LITERALS else core
+        solver = self.solver
+        solver.push()
         try:
-            return self._solver.check((*predicate, *literals), timeout) == "unsat"
+            return solver.check((*predicate[-MAX_LITERALS:], *step), timeout) == "unsat"
         finally:
-            self._solver.pop()
+            solver.pop()
 
     def _compare_with_image(
         self, formula: Sequence[Term], values: dict[Term, int], model: MemoryModel

@@ -18,8 +18,7 @@ node whose TS edge was refuted cannot step outside the successors known at that 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import astuple, dataclass, field
 
 from mcveto.automata.dynamic_shortest_path import DynamicShortestPath
 from mcveto.dpg.location import Location
@@ -30,6 +29,7 @@ from mcveto.logic.terms import Term
 
 MAX_WITNESSES = 12
 TS = 0
+_WITNESSED = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,13 @@ class Graph:
         self.successors: dict[Location, set[Location]] = {}
         """The observed steps between locations, in whatever way."""
         self.given_up: set[Edge] = set()
+        self._splits: dict[int, list[tuple[Term, int]]] = {}
+        """What was split off a node, in order: the predicate of the twin, and the twin."""
         self._known: dict[tuple[Location, Way], set[Location]] = {}
         self._predecessors: dict[int, set[tuple[int, Way]]] = {TS: set()}
-        self._distances = DynamicShortestPath()
+        self._to_ts = DynamicShortestPath(_WITNESSED)
+        """The graph backwards: from TS to the nodes that have a witness."""
+        self._to_ts.add_start(TS)
         self._next = 1
 
     def known(self, location: Location, way: Way = INTERNAL) -> set[Location]:
@@ -131,11 +135,23 @@ class Graph:
 
     def add_witness(self, witness: Witness) -> None:
         """Gives the witness to the node of its location whose predicate it satisfies."""
-        for number in self.by_location[witness.visit.location]:
-            node = self.nodes[number]
-            if self._has_room(node, witness) and all(holds(literal, witness) for literal in node.literals):
-                node.witnesses.append(witness)
-                return
+        node = self.nodes[self.node_of(witness)]
+        if self._has_room(node, witness):
+            node.witnesses.append(witness)
+            self._witnesses_changed(node)
+
+    def node_of(self, witness: Witness) -> int:
+        """The node of a visit whose state was kept."""
+        number = self.by_location[witness.visit.location][0]
+        parts = self._splits.get(number, [])
+        at = 0
+        while at < len(parts):
+            rho, twin = parts[at]
+            at += 1
+            if holds(rho, witness):
+                # What was split off the twin since then; it had no parts before.
+                number, parts, at = twin, self._splits.get(twin, []), 0
+        return number
 
     def add_edge(self, edge: Edge) -> None:
         self.nodes[edge.source].edges.setdefault(edge.way, set()).add(edge.target)
@@ -161,37 +177,34 @@ class Graph:
         node = self.nodes[number]
         twin = self._new_node(node.location, _with(node.literals, rho), node.is_start, is_twin_of=number)
         self.by_location[node.location].append(twin.number)
+        self._splits.setdefault(number, []).append((rho, twin.number))
         node.literals = _with(node.literals, t.bnot(rho))
-        for source, way in sorted(self._predecessors[number]):
-            self._copy_edge(Edge(source, way, number), Edge(source, way, twin.number))
-        for edge in list(node.steps()):
-            self._copy_edge(edge, Edge(twin.number, edge.way, edge.target))
+        self._copy_edges(node, twin)
         stay: list[Witness] = []
         go: list[Witness] = []
         for witness in node.witnesses:
             (go if holds(rho, witness) else stay).append(witness)
         node.witnesses, twin.witnesses = stay, go
+        self._witnesses_changed(node)
+        self._witnesses_changed(twin)
         return number, twin.number
 
     def unstart(self, number: int) -> None:
         """No entry state satisfies the node's predicate."""
         self.nodes[number].is_start = False
-        self._distances.remove_start(number)
-
-    def path(self) -> list[int] | None:
-        """Node numbers of a shortest path from a start node to TS, or None if there is none."""
-        return self._distances.path(TS)
 
     def frontier(self) -> Frontier | None:
-        """The last step of a shortest path from a node with a witness to one without; None if no path is left."""
-        path = self.path()
-        if path is None:
+        """A frontier from which TS is nearest; None if no path from the start to TS is left.
+
+        A node with a witness is reachable, so a path from the start to TS exists exactly if one from such a node does.
+        On a shortest of those, no other node has a witness: its first step is the frontier.
+        """
+        source = self._to_ts.last_before_goal()
+        if source is None:
             return None
-        for source, target in reversed(list(pairwise(path))):
-            witnesses = self.nodes[source].witnesses
-            if witnesses and (target == TS or not self.nodes[target].witnesses):
-                return Frontier(Edge(source, INTERNAL, target), witnesses[0])
-        raise AssertionError("the start of a path has a witness")
+        target = self._to_ts.before(source)
+        assert target is not None
+        return Frontier(Edge(source, INTERNAL, target), self.nodes[source].witnesses[0])
 
     def reachable(self) -> list[int]:
         """Nodes on some path from a start node, TS not being left."""
@@ -218,24 +231,40 @@ class Graph:
         return len(node.witnesses) < MAX_WITNESSES
 
     def _link(self, edge: Edge) -> None:
-        self._distances.add_edge(edge.source, edge.target)
+        self._to_ts.add_edge(edge.target, edge.source)
 
     def _unlink(self, edge: Edge) -> None:
-        self._distances.remove_edge(edge.source, edge.target)
+        self._to_ts.remove_edge(edge.target, edge.source)
 
     def _start(self, node: Node) -> None:
-        self._distances.add_start(node.number)
+        """The node is a start: all graphs that search from the start must know."""
+
+    def _witnesses_changed(self, node: Node) -> None:
+        if node.witnesses:
+            self._to_ts.add_edge(node.number, _WITNESSED)
+        else:
+            self._to_ts.remove_edge(node.number, _WITNESSED)
 
     def _link_twin(self, number: int, twin: int) -> None:
         """Paths may go through `twin` wherever they may go through `number`."""
-        self._distances.split(number, twin)
+        self._to_ts.split(number, twin)
 
-    def _copy_edge(self, edge: Edge, copy: Edge) -> None:
-        """Notes that `copy` is an edge like `edge`; paths know it already."""
-        self.nodes[copy.source].edges.setdefault(copy.way, set()).add(copy.target)
-        self._predecessors[copy.target].add((copy.source, copy.way))
-        if edge in self.given_up:
-            self.given_up.add(copy)
+    def _copy_edges(self, node: Node, twin: Node) -> None:
+        """Notes that the twin has all edges of the node, from and to; paths know it already."""
+        number = node.number
+        arriving = self._predecessors[number]
+        for source, way in arriving:
+            self.nodes[source].edges[way].add(twin.number)
+        self._predecessors[twin.number] = set(arriving)
+        for way, targets in node.edges.items():
+            twin.edges[way] = set(targets)
+            for target in targets:
+                self._predecessors[target].add((twin.number, way))
+        for edge in sorted(self.given_up, key=astuple) if self.given_up else ():
+            if edge.source == number or edge.target == number:
+                sources = {edge.source} | ({twin.number} if edge.source == number else set())
+                targets = {edge.target} | ({twin.number} if edge.target == number else set())
+                self.given_up.update(Edge(source, edge.way, target) for source in sources for target in targets)
 
     def _new_node(
         self, location: Location, literals: tuple[Term, ...], is_start: bool, is_twin_of: int | None = None

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from mcveto.automata.incremental_reachability import IncrementalReachability
 from mcveto.automata.nested_words import Kind as WordKind
-from mcveto.dpg.graph import MAX_WITNESSES, TS, Edge, Frontier, Graph, Node, Witness, holds
+from mcveto.dpg.graph import MAX_WITNESSES, TS, Edge, Frontier, Graph, Node, Witness
 from mcveto.dpg.location import Location
 from mcveto.dpg.matched_reachability import pending_addresses
 from mcveto.dpg.runs import Visit
@@ -63,10 +63,9 @@ class NestedGraph(Graph):
         caller = witness.visit.caller
         while caller is not None:
             visit = witness.run.visits[caller]
-            number = self._node_of(Witness(witness.run, visit))
-            if number is None:
+            if visit.state is None:
                 return None
-            found.append(number)
+            found.append(self.node_of(Witness(witness.run, visit)))
             caller = visit.caller
         return (*found, START)
 
@@ -81,10 +80,6 @@ class NestedGraph(Graph):
     def unstart(self, number: int) -> None:
         self.nodes[number].is_start = False
         self._nested.remove_call(START, number)
-
-    def path(self) -> list[int] | None:
-        path = self.nested_path()
-        return None if path is None else [position.number for position in path[1:]]
 
     def nested_path(self) -> list[Position] | None:
         """A shortest nested path from START to TS, or None."""
@@ -140,20 +135,12 @@ class NestedGraph(Graph):
             if caller is None:
                 return False
             visit = run.visits[caller]
-            if not self._is_in(Witness(run, visit), number):
+            if visit.state is None or visit.location != self.nodes[number].location:
+                return False
+            if self.node_of(Witness(run, visit)) != number:
                 return False
             caller = visit.caller
         return caller is None
-
-    def _is_in(self, witness: Witness, number: int) -> bool:
-        node, visit = self.nodes[number], witness.visit
-        if visit.location != node.location or visit.state is None:
-            return False
-        return all(holds(literal, witness) for literal in node.literals)
-
-    def _node_of(self, witness: Witness) -> int | None:
-        """The node of a visit, if its state was kept."""
-        return next((n for n in self.by_location[witness.visit.location] if self._is_in(witness, n)), None)
 
     def _pushed(self, caller: int, entry: int) -> int:
         """The return address of a call edge."""
@@ -173,6 +160,9 @@ class NestedGraph(Graph):
 
     def _way_of(self, visit: Visit) -> Way:
         return visit.way
+
+    def _witnesses_changed(self, node: Node) -> None:
+        """Paths are searched from START, whatever has a witness."""
 
     def _has_room(self, node: Node, witness: Witness) -> bool:
         """Witnesses are kept per place of the pending call."""

@@ -12,7 +12,7 @@ that leads there, for some value of the fresh variables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mcveto.dpg.location import ANY, Location
@@ -49,9 +49,12 @@ class Outcome:
 
     def after(self, predicate: Term) -> Term:
         """`predicate`, which speaks of the state after, as a condition on the state before."""
+        return self.all_after((predicate,))[0]
+
+    def all_after(self, predicates: Iterable[Term]) -> list[Term]:
         if not self._substitution:
             self._substitution.append(Substitution(self.state))
-        return self._substitution[0].apply(predicate)
+        return self._substitution[0].apply_all(predicates)
 
 
 class OutcomeTable:

@@ -65,7 +65,8 @@ def recheck(program: Program, proof: Proof, steps: Steps, entry: SymbolicState, 
             return f"a target is reachable at {node.location}"
         for outcome in steps.outcomes(node.location):
             for expected in pending[number] if steps.is_return(outcome) else (None,):
-                known = ends_in(number, steps.way(outcome, expected))
+                target = _only_target(steps, node.location, outcome, expected)
+                known = ends_in(number, steps.way(outcome, expected), target)
                 safe = _safe_end(steps, node.location, outcome, known, expected)
                 answer = refutes(*node.literals, *outcome.guard, t.bnot(safe))
                 if answer != "unsat":
@@ -88,19 +89,33 @@ def _pending(program: Program, proof: Proof) -> dict[int, tuple[int | None, ...]
     return {number: tuple(sorted(found.get(number, ()))) for number in range(len(proof.nodes))}
 
 
-def _ends_anywhere(invariants: dict[Location, list[Term]]) -> Callable[[int, Way], Known]:
-    known = list(invariants.items())
-    return lambda number, way: known
+Ends = Callable[[int, Way, int | None], Known]
+"""The invariants in which an outcome of a node may end, given its way and, if it is always the same, its target."""
 
 
-def _ends_in_edges(proof: Proof) -> Callable[[int, Way], Known]:
+def _ends_anywhere(invariants: dict[Location, list[Term]]) -> Ends:
+    everywhere = list(invariants.items())
+    by_pc: dict[int, list[tuple[Location, list[Term]]]] = {}
+    for location, predicates in everywhere:
+        by_pc.setdefault(location.pc, []).append((location, predicates))
+    return lambda number, way, target: everywhere if target is None else by_pc.get(target, [])
+
+
+def _ends_in_edges(proof: Proof) -> Ends:
     assert proof.edges is not None
     found: dict[tuple[int, Way], dict[Location, list[Term]]] = {}
     for edge in proof.edges:
         target = proof.nodes[edge.target]
         here = found.setdefault((edge.source, edge.way), {})
         here.setdefault(target.location, []).append(t.conj(target.literals))
-    return lambda number, way: found.get((number, way), {}).items()
+    return lambda number, way, target: found.get((number, way), {}).items()
+
+
+def _only_target(steps: Steps, source: Location, outcome: Outcome, expected: int | None) -> int | None:
+    """The program counter at which the outcome ends, if it can be no other."""
+    if steps.is_return(outcome):
+        return steps.expected_return(source, expected)
+    return int(outcome.target.data) if outcome.target.op == "const" else None
 
 
 def _safe_end(steps: Steps, source: Location, outcome: Outcome, known: Known, expected: int | None) -> Term:

@@ -8,6 +8,8 @@ of stores.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import rebuild
 from mcveto.logic.terms import Term
@@ -23,6 +25,11 @@ class SymbolicState:
         self._memory = memory
         self._mem = mem
         self._done: dict[Term, Term] = {}
+
+    def values(self, terms: Iterable[Term]) -> list[Term]:
+        """`value` of many terms, most of which were asked for before."""
+        known = self._done.get
+        return [known(term) or self.value(term) for term in terms]
 
     def value(self, term: Term) -> Term:
         """`term` over the state's variables, as a term over the run's inputs."""

@@ -75,7 +75,7 @@ class Steps:
         arrival = self.arrival(source, outcome, target, expected)
         if arrival is None:
             return None
-        return _checked([*outcome.guard, *arrival, *(outcome.after(literal) for literal in predicate)])
+        return _checked([*outcome.guard, *arrival, *outcome.all_after(predicate)])
 
     def arrival(
         self, source: Location, outcome: Outcome, target: Location, expected: int | None = None
@@ -171,8 +171,8 @@ def _checked(literals: Iterable[Term]) -> Literals | None:
     for literal in literals:
         if literal is t.FALSE:
             return None
-        parts = literal.args if literal.op == "and" else (literal,)
-        for part in parts:
-            if part is not t.TRUE:
-                kept[part] = None
+        if literal.op == "and":
+            kept.update(dict.fromkeys(part for part in literal.args if part is not t.TRUE))
+        elif literal is not t.TRUE:
+            kept[literal] = None
     return tuple(kept)

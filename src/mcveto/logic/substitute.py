@@ -6,7 +6,7 @@ instruction is substituted into the formula behind it and reads meet writes (TR1
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import mcveto.logic.linear as linear
 import mcveto.logic.pieces as pieces
@@ -77,6 +77,11 @@ class Substitution:
             if old.width != new.width or old.address_width != new.address_width:
                 raise WidthError(f"width {new.width} substituted for width {old.width}")
         self._done: dict[Term, Term] = dict(mapping)
+
+    def apply_all(self, terms: Iterable[Term]) -> list[Term]:
+        """`apply` to many terms, most of which were seen before."""
+        known = self._done.get
+        return [known(term) or self.apply(term) for term in terms]
 
     def apply(self, term: Term) -> Term:
         """The term with the mapping's keys replaced, all at once (replacements are not searched again)."""

@@ -28,6 +28,7 @@ from mcveto.program.entry_state import (
 from mcveto.program.hooks import assume_function, input_function
 from mcveto.program.image import Image, load_image
 from mcveto.program.inputs import InputSource
+from mcveto.program.regions import with_permissions
 from mcveto.program.spec import Address, InputCall, Spec
 from mcveto.program.undetermined import Undetermined
 
@@ -262,6 +263,12 @@ def entry_pointer(image: Image, decoder: Decoder, address: Address | None, what:
 def make_program(image: Image, spec: Spec) -> Program:
     decoder = decoder_for(image.isa)
     row = decoder.row
+    regions = [
+        (start, start + region.size, region.permissions)
+        for region in spec.regions
+        for start in [row.code_address(code_pointer(image, decoder, region.at))]
+    ]
+    image = with_permissions(image, regions)
     occupied = [(segment.address, segment.end) for segment in image.segments]
     if image.import_area is not None:
         occupied.append(image.import_area)
@@ -283,6 +290,10 @@ def make_program(image: Image, spec: Spec) -> Program:
     replaced = _replaced_functions(decoder, spec, code)
     hooks.update(replaced)
     more = ["functions replaced by the spec change no register but their result, and no memory"] if replaced else []
+    more += [
+        f"memory {start:#x}-{end:#x} is {letters or 'inaccessible'}: the spec says so"
+        for start, end, letters in regions
+    ]
     if image.import_area is not None:
         more.append("undefined symbols have addresses of their own, where nothing else is")
     if undetermined.bytes:

@@ -53,6 +53,15 @@ class InputMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class RegionPermissions:
+    """What the program may do with `size` bytes of the image, instead of what the file says: some of r, w and x."""
+
+    at: Address
+    size: int
+    permissions: str
+
+
+@dataclass(frozen=True, slots=True)
 class PropertySpec:
     """A property by name with its argument: ("reach", addresses), ("return-address", None), ("typestate", file)."""
 
@@ -73,6 +82,7 @@ class Spec:
     assume: tuple[Address, ...] = ()
     halt: tuple[Address, ...] = ()
     stack: int | None = None
+    regions: tuple[RegionPermissions, ...] = ()
     properties: tuple[PropertySpec, ...] = ()
     expected: str | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
@@ -86,7 +96,20 @@ class Spec:
 
 # Keys that examples use to record facts about themselves; they change nothing.
 _NOTE_KEYS = ("expected_properties", "expected_result")
-_KEYS = ("binary", "arch", "base", "entry", "inputs", "assume", "halt", "stack", "properties", "expected", *_NOTE_KEYS)
+_KEYS = (
+    "binary",
+    "arch",
+    "base",
+    "entry",
+    "inputs",
+    "assume",
+    "halt",
+    "stack",
+    "regions",
+    "properties",
+    "expected",
+    *_NOTE_KEYS,
+)
 _INPUT_KEYS = ("calls", "registers", "memory", "stdin", "argv")
 _PROPERTY_NAMES = ("reach", "return-address", "memory-safety", "no-fault", "typestate")
 
@@ -118,6 +141,7 @@ def parse_spec(raw: object, path: str = "<spec>") -> Spec:
         assume=tuple(_address(item, path, "assume") for item in _list(top, "assume", path)),
         halt=tuple(_address(item, path, "halt") for item in _list(top, "halt", path)),
         stack=_positive(top.get("stack"), path, "stack"),
+        regions=tuple(_region(item, path) for item in _list(top, "regions", path)),
         properties=tuple(_property(item, path) for item in _list(top, "properties", path)),
         expected=expected,
         notes={key: top[key] for key in _NOTE_KEYS if key in top},
@@ -287,6 +311,20 @@ def _memory(raw: object, path: str) -> InputMemory:
     if size is None or size > MAX_INPUT_MEMORY:
         raise UsageError(f"{path}: inputs.memory.size must be between 1 and {MAX_INPUT_MEMORY}")
     return InputMemory(_address(item.get("at"), path, "inputs.memory.at"), size)
+
+
+def _region(raw: object, path: str) -> RegionPermissions:
+    item = _mapping(raw, path, "regions", ("at", "size", "permissions"))
+    size = _positive(item.get("size"), path, "regions.size")
+    permissions = _text(item.get("permissions"), path, "regions.permissions")
+    if size is None or permissions is None:
+        raise UsageError(
+            f"{path}: a region needs at, size and permissions", "e.g. {at: 0x8000, size: 512, permissions: rx}"
+        )
+    letters = permissions.replace("-", "")
+    if len(set(letters)) != len(letters) or set(letters) - set("rwx"):
+        raise UsageError(f"{path}: regions.permissions is {_shown(permissions)}", "some of r, w and x, e.g. rx")
+    return RegionPermissions(_address(item.get("at"), path, "regions.at"), size, letters)
 
 
 def _property(raw: object, path: str) -> PropertySpec:

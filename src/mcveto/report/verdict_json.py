@@ -19,8 +19,6 @@ def verdict_record(
         "verdict": verdict.kind,
         "reason": verdict.reason or None,
         "property": verdict.about or None,
-        "at": verdict.at,
-        "after_violation": list(verdict.aftermath),
         "inputs": [{"value": item.value, "bits": item.bits, "where": item.where} for item in verdict.inputs],
         "confirmed_by": list(verdict.confirmed_by),
         "assumptions": list(verdict.assumptions),
@@ -28,4 +26,6 @@ def verdict_record(
         "proof": None,
         "command": command,
         "seed": seed,
+        "at": verdict.at,
+        "after_violation": list(verdict.aftermath),
     }
