@@ -36,6 +36,9 @@ A file for fixed 32-bit words may list the encodings that were reviewed and test
 SLEIGH sees it, so that reserved bits, invalid forms and untested instructions fail closed. An entry's `word` is a
 regular expression for the name of the encoding (SLEIGH's mnemonics are aliases that depend on the operands), and its
 code may use the fields as constants ($a, $t).
+
+Code may repeat lines and work on lanes of vectors, and a file may define instructions as a whole, whose SLEIGH P-code
+and defects are then ignored: see template.py.
 """
 
 from __future__ import annotations
@@ -44,13 +47,14 @@ import re
 import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
-from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..faults import FaultKind, Unsupported
 from ..pcode import DIVISIONS, FreshOrigin, Op, Space, Varnode
+from .encoding import read_encoding
 from .snippet import TEMPORARY_BASE, SnippetAssembler
 from .table import IsaRow
+from .template import Definition, expand, read_definition
 
 _FIELDS = {
     "id",
@@ -100,40 +104,19 @@ class Defect:
         )
 
 
-class Encoding(NamedTuple):
-    """The 32-bit words w with w & mask == value whose fields satisfy the condition."""
-
-    name: str
-    mask: int
-    value: int
-    fields: tuple[tuple[str, int, int], ...]
-    condition: CodeType | None
-
-    def matches(self, word: int) -> bool:
-        if word & self.mask != self.value:
-            return False
-        return self.condition is None or bool(eval(self.condition, {"__builtins__": {}}, self.values(word)))
-
-    def values(self, word: int) -> dict[str, int]:
-        return {letter: word >> low & (1 << bits) - 1 for letter, low, bits in self.fields}
-
-    def constants(self, word: int) -> dict[str, Varnode]:
-        """The fields as constants of the smallest of 1, 2 or 4 bytes."""
-        values = self.values(word)
-        sizes = {letter: next(size for size in (1, 2, 4) if bits <= 8 * size) for letter, _, bits in self.fields}
-        return {letter: Varnode(Space.CONST, values[letter], size) for letter, size in sizes.items()}
-
-
 class Overlay:
     def __init__(self, row: IsaRow, assembler: SnippetAssembler, registers: dict[str, Varnode]) -> None:
-        raw = tomllib.loads(files(__package__).joinpath(f"data/{row.overlay}.toml").read_text())
+        raw = _load(row.overlay)
         self.callother: dict[str, str] = dict(raw.get("callother", {}))
         self._row = row
         self._assembler = assembler
         self._registers = registers
         self.defects = [_read(entry) for entry in raw.get("defect", []) if row.name in entry.get("isa", [row.name])]
         self._candidates: dict[str, tuple[Defect, ...]] = {}
-        self.checked = [_read_encoding(line) for line in raw.get("checked", "").strip().splitlines()]
+        self.definitions: list[Definition] = [
+            read_definition(entry, raw.get("form", {})) for entry in raw.get("instruction", [])
+        ]
+        self.checked = [read_encoding(line) for line in raw.get("checked", "").strip().splitlines()]
         # By the six bits that are the major opcode on the machines concerned; only to search less.
         self._by_opcode = [
             [encoding for encoding in self.checked if (opcode << 26 ^ encoding.value) & encoding.mask & 63 << 26 == 0]
@@ -161,6 +144,9 @@ class Overlay:
             candidates = tuple(d for d in self.defects if d.mnemonic.fullmatch(mnemonic))
             self._candidates[mnemonic] = candidates
         word, fields = self.checked_encoding(code)
+        definition = self._definition(code)
+        if definition is not None:
+            return definition
         ops = _with_explicit_memory(ops, self._row.address_bytes)
         guarded = False
         for number, defect in enumerate(candidates):
@@ -183,6 +169,16 @@ class Overlay:
             guarded = guarded or defect.guards_division
         return ops if guarded else _with_division_guards(ops)
 
+    def _definition(self, code: bytes) -> list[Op] | None:
+        """The operations of an instruction that the data file defines as a whole."""
+        if not self.definitions:
+            return None
+        word = int.from_bytes(code[:4], "big" if self._row.big_endian else "little")
+        for definition in self.definitions:
+            if definition.encoding.matches(word):
+                return self._assembler.assemble(definition.expanded(word), {})
+        return None
+
     def _splice(self, ops: list[Op], defect: Defect, first_temporary: int, fields: dict[str, Varnode]) -> list[Op]:
         bound = dict(fields)
         for name, selector in defect.bind:
@@ -192,7 +188,7 @@ class Overlay:
             if varnode is None:
                 raise Unsupported(f"overlay {defect.id}: {selector} has no value")
             bound[name] = varnode
-        added = self._assembler.assemble(defect.code, bound, first_temporary)
+        added = self._assembler.assemble(expand(defect.code, {}), bound, first_temporary)
         where, _, selector = defect.place.rpartition(" ")
         if defect.place == "whole":
             return added
@@ -223,6 +219,15 @@ class Overlay:
         return [*ops, *extensions]
 
 
+def _load(family: str) -> dict[str, Any]:
+    """The family's data file; the `instruction` and `form` tables of the file it names under `definitions` added."""
+    folder = files(__package__).joinpath("data")
+    raw = tomllib.loads(folder.joinpath(f"{family}.toml").read_text())
+    if "definitions" in raw:
+        raw |= tomllib.loads(folder.joinpath(f"{raw['definitions']}.toml").read_text())
+    return raw
+
+
 def _read(entry: dict[str, Any]) -> Defect:
     unknown = entry.keys() - _FIELDS
     if unknown:
@@ -250,20 +255,6 @@ def _read(entry: dict[str, Any]) -> Defect:
         unsupported=entry.get("unsupported", ""),
         guards_division=entry.get("guards_division", False),
     )
-
-
-def _read_encoding(line: str) -> Encoding:
-    pattern, _, condition = line.partition(" if ")
-    name, *parts = pattern.split()
-    bits = "".join(parts)
-    if len(bits) != 32:
-        raise ValueError(f"encoding {name} has {len(bits)} bits")
-    fields = tuple(
-        (letter, 31 - bits.rindex(letter), bits.count(letter)) for letter in sorted(set(bits)) if letter.isalpha()
-    )
-    mask = int("".join("1" if bit in "01" else "0" for bit in bits), 2)
-    value = int("".join(bit if bit in "01" else "0" for bit in bits), 2)
-    return Encoding(name, mask, value, fields, compile(condition.strip(), name, "eval") if condition else None)
 
 
 def _find(ops: list[Op], selector: str, defect: Defect) -> int:
