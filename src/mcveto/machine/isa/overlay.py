@@ -12,15 +12,17 @@ Each defect is one entry of `data/<family>.toml` with the evidence for it:
     mode = 0                                # optional: only in this decoding mode
     evidence = "where the manual says so, and what SLEIGH does instead"
     bind = { divisor = "INT_DIV.in1" }      # optional names for varnodes of existing operations
-    place = "before INT_DIV"                # start | end | whole | before S | after S | instead of S | from S
+    place = "before INT_DIV"                # start | end | whole | loads | before S | after S | instead of S | from S
+                                            # (loads: all that follows the last load is replaced)
     code = '''...'''                        # textual P-code, see snippet.py
     undefined = ["AF"]                      # registers that become fresh values at the end
     zero_extend = true                      # 32-bit general register results clear the upper half (x86-64)
     unsupported = "reason"                  # fail closed
     guards_division = true                  # this entry makes a zero divisor impossible
+    form = "lanes"                          # optional: lines around the code, from [form]
 
 A selector S is OPCODE, OPCODE#n (n-th, from 0; negative: from the end) or OPCODE#last; in `bind` it is followed by .in0
-.in1 .in2 or .out.
+.in1 .in2 or .out. `operand n` in `bind` is the n-th operand (from 0): a register, or what the only load loads.
 Entries apply in file order, each to the result of the one before. A division that no entry guards gets a TRAP
 `unsupported` for a zero divisor: P-code does not say what it means.
 
@@ -52,9 +54,9 @@ from typing import Any
 from ..faults import FaultKind, Unsupported
 from ..pcode import DIVISIONS, FreshOrigin, Op, Space, Varnode
 from .encoding import read_encoding
-from .snippet import TEMPORARY_BASE, SnippetAssembler
+from .snippet import TEMPORARY_BASE, SnippetAssembler, SnippetError
 from .table import IsaRow
-from .template import Definition, expand, read_definition
+from .template import Definition, expand, in_form, read_definition
 
 _FIELDS = {
     "id",
@@ -72,6 +74,7 @@ _FIELDS = {
     "zero_extend",
     "unsupported",
     "guards_division",
+    "form",
 }
 _MEMORY_TEMPORARIES = TEMPORARY_BASE << 2
 _GUARD_TEMPORARY = Varnode(Space.UNIQUE, TEMPORARY_BASE - 64, 1)
@@ -111,7 +114,11 @@ class Overlay:
         self._row = row
         self._assembler = assembler
         self._registers = registers
-        self.defects = [_read(entry) for entry in raw.get("defect", []) if row.name in entry.get("isa", [row.name])]
+        self.defects = [
+            _read(entry, raw.get("form", {}))
+            for entry in raw.get("defect", [])
+            if row.name in entry.get("isa", [row.name])
+        ]
         self._candidates: dict[str, tuple[Defect, ...]] = {}
         self.definitions: list[Definition] = [
             read_definition(entry, raw.get("form", {})) for entry in raw.get("instruction", [])
@@ -155,7 +162,7 @@ class Overlay:
             if defect.unsupported:
                 raise Unsupported(f"{defect.unsupported} ({mnemonic} {operands})")
             if defect.code:
-                ops = self._splice(ops, defect, 16 * number, fields)
+                ops = self._splice(ops, defect, 16 * number, fields, mnemonic, operands, code)
             for name in defect.undefined:
                 register = self._registers[name]
                 zero = Varnode(Space.CONST, 0, register.size)
@@ -179,19 +186,38 @@ class Overlay:
                 return self._assembler.assemble(definition.expanded(word), {})
         return None
 
-    def _splice(self, ops: list[Op], defect: Defect, first_temporary: int, fields: dict[str, Varnode]) -> list[Op]:
+    def _splice(
+        self,
+        ops: list[Op],
+        defect: Defect,
+        first_temporary: int,
+        fields: dict[str, Varnode],
+        mnemonic: str,
+        operands: str,
+        code: bytes,
+    ) -> list[Op]:
         bound = dict(fields)
         for name, selector in defect.bind:
+            if selector.startswith("operand "):
+                bound[name] = self._operand(ops, operands, int(selector.removeprefix("operand ")), defect)
+                continue
             where, _, slot = selector.rpartition(".")
             op = ops[_find(ops, where, defect)]
             varnode = op.output if slot == "out" else op.inputs[int(slot.removeprefix("in"))]
             if varnode is None:
                 raise Unsupported(f"overlay {defect.id}: {selector} has no value")
             bound[name] = varnode
-        added = self._assembler.assemble(expand(defect.code, {}), bound, first_temporary)
+        names = {"mnemonic": mnemonic, "last": code[-1]}
+        try:
+            added = self._assembler.assemble(expand(defect.code, names), bound, first_temporary)
+        except SnippetError:
+            raise Unsupported(f"overlay {defect.id} does not fit this form") from None
         where, _, selector = defect.place.rpartition(" ")
         if defect.place == "whole":
             return added
+        if defect.place == "loads":
+            loads = [index + 1 for index, op in enumerate(ops) if op.opcode == "LOAD"]
+            return replaced(ops, loads[-1] if loads else 0, len(ops), added)
         if defect.place == "start":
             return replaced(ops, 0, 0, added)
         if defect.place == "end":
@@ -204,6 +230,16 @@ class Overlay:
             "from": (at, len(ops)),
         }[where]
         return replaced(ops, first, last, added)
+
+    def _operand(self, ops: list[Op], operands: str, number: int, defect: Defect) -> Varnode:
+        texts = [text.strip() for text in operands.split(",")]
+        register = self._registers.get(texts[number]) if number < len(texts) else None
+        if register is not None:
+            return register
+        loaded = [op.output for op in ops if op.opcode == "LOAD"]
+        if len(loaded) != 1 or loaded[0] is None:
+            raise Unsupported(f"overlay {defect.id} does not fit this form")
+        return loaded[0]
 
     def _zero_extended(self, ops: list[Op]) -> list[Op]:
         wide = {self._registers[name].offset: self._registers[name] for name in self._row.general}
@@ -220,15 +256,16 @@ class Overlay:
 
 
 def _load(family: str) -> dict[str, Any]:
-    """The family's data file; the `instruction` and `form` tables of the file it names under `definitions` added."""
+    """The family's data file, after the tables of the file it names under `definitions`."""
     folder = files(__package__).joinpath("data")
     raw = tomllib.loads(folder.joinpath(f"{family}.toml").read_text())
     if "definitions" in raw:
-        raw |= tomllib.loads(folder.joinpath(f"{raw['definitions']}.toml").read_text())
+        more = tomllib.loads(folder.joinpath(f"{raw['definitions']}.toml").read_text())
+        raw |= {**more, "defect": more.get("defect", []) + raw["defect"]}
     return raw
 
 
-def _read(entry: dict[str, Any]) -> Defect:
+def _read(entry: dict[str, Any], forms: dict[str, str]) -> Defect:
     unknown = entry.keys() - _FIELDS
     if unknown:
         raise ValueError(f"overlay entry {entry.get('id')} has unknown fields {sorted(unknown)}")
@@ -249,7 +286,7 @@ def _read(entry: dict[str, Any]) -> Defect:
         evidence=entry["evidence"],
         bind=tuple(entry.get("bind", {}).items()),
         place=entry.get("place", "end"),
-        code=entry.get("code", ""),
+        code=in_form(entry.get("code", ""), entry.get("form", ""), forms),
         undefined=tuple(entry.get("undefined", ())),
         zero_extend=entry.get("zero_extend", False),
         unsupported=entry.get("unsupported", ""),

@@ -7,8 +7,8 @@
     split %a q{n} {e} {k}      %a0, %a1, ... become the k lowest lanes, of e bytes each
     join z{d} %r {e} {k}       the lanes %r0, %r1, ... of e bytes each, from the lowest up, the rest of z{d} 0
 
-Expressions are Python's, over the fields of the instruction and the names given so far; `$name` of the expansion is
-left to snippet.py. An instruction defined as a whole is an entry of the data file:
+Expressions are Python's, over the names given so far and the fields of the instruction, or `mnemonic` and `last` (its
+last byte) where it is an entry of the overlay; `$name` is left to snippet.py. An instruction defined as a whole is an entry of the data file:
 
     [[instruction]]
     id = "ushl"
@@ -46,12 +46,17 @@ def read_definition(entry: Mapping[str, str], forms: Mapping[str, str]) -> Defin
     unknown = entry.keys() - {"id", "word", "form", "code", "evidence"}
     if unknown or not entry.get("evidence"):
         raise ValueError(f"instruction {entry.get('id')} has unknown fields {sorted(unknown)} or no evidence")
-    around = forms[entry["form"]] if "form" in entry else "body"
-    code = "\n".join(entry["code"] if line.strip() == "body" else line for line in around.splitlines())
+    code = in_form(entry["code"], entry.get("form", ""), forms)
     return Definition(entry["id"], read_encoding(f"{entry['id']} {entry['word']}"), code)
 
 
-def expand(text: str, names: Mapping[str, int]) -> str:
+def in_form(code: str, form: str, forms: Mapping[str, str]) -> str:
+    """The lines of the form, with `code` in place of the line `body`."""
+    around = forms[form] if form else "body"
+    return "\n".join(code if line.strip() == "body" else line for line in around.splitlines())
+
+
+def expand(text: str, names: Mapping[str, int | str]) -> str:
     """Plain P-code text (see snippet.py)."""
     lines = [line.split("#", 1)[0].strip() for line in text.splitlines()]
     return "\n".join(_expanded([line for line in lines if line], dict(names)))
