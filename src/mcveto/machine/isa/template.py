@@ -8,7 +8,8 @@
     join z{d} %r {e} {k}       the lanes %r0, %r1, ... of e bytes each, from the lowest up, the rest of z{d} 0
 
 Expressions are Python's, over the names given so far and the fields of the instruction, or `mnemonic` and `last` (its
-last byte) where it is an entry of the overlay; `$name` is left to snippet.py. An instruction defined as a whole is an entry of the data file:
+last byte) where it is an entry of the overlay; `$name` is left to snippet.py. An instruction defined as a whole is an
+entry of the data file:
 
     [[instruction]]
     id = "ushl"
