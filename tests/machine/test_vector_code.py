@@ -44,7 +44,7 @@ def test_loops(path: Path) -> None:
 
 def truncated(bits: int) -> int:
     """CVTTPS2DQ of one element, from its description."""
-    (number,) = struct.unpack("<f", bits.to_bytes(4, "little"))
+    number: float = struct.unpack("<f", bits.to_bytes(4, "little"))[0]
     if math.isnan(number) or not -(2.0**31) <= number < 2.0**31:
         return 0x80000000
     return math.trunc(number) & 0xFFFFFFFF

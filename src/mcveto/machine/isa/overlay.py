@@ -207,7 +207,7 @@ class Overlay:
             if varnode is None:
                 raise Unsupported(f"overlay {defect.id}: {selector} has no value")
             bound[name] = varnode
-        names = {"mnemonic": mnemonic, "last": code[-1]}
+        names: dict[str, int | str] = {"mnemonic": mnemonic, "last": code[-1]}
         try:
             added = self._assembler.assemble(expand(defect.code, names), bound, first_temporary)
         except SnippetError:
