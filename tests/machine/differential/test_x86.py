@@ -132,6 +132,7 @@ def test_hundred_thousand_executions(bench: Bench) -> None:
     assert not tally.counts["undecoded"], "compiled code that the decoder refuses"
     rare = bench.run(corpus_x86.systematic(bench.isa, bench.rng), 1, 40_000)
     rare.add(bench.run(corpus_x86.random_bytes(bench.isa, bench.rng), 2, 60_000 - rare.executions))
+    print(f"\n{bench.isa} {type(bench.oracle).__name__} compiled: {tally.line()}\nrare: {rare.line()}")
     check(rare)
     assert rare.executions + tally.executions >= 100_000
     assert rare.agreement > 0.9, rare.line()
