@@ -38,7 +38,99 @@ ALL = dict.fromkeys(("CF", "OF", "SF", "ZF", "AF", "PF"), ANY)
 W = "x86-64"
 N = "x86-32"
 
+FIRST, SECOND, TWOS = 0x7FFF8000FFFF01800010FF7F80FF0A05, 0x0001FFFF80010182F003FF01FE7F0B07, 0x1111111122222222 << 64
+
+# What the processor of the development machine makes of these operands.
+VECTOR_EXAMPLES = [
+    Example("saturating", N, "660fecc1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x7F0080FF80000280F013FE7F807E150C}),
+    Example("saturating", W, "660fe9c1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x7FFE80017FFEFFFE100D007E8280FEFE}),
+    Example("saturating", W, "660fddc1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x8000FFFFFFFF0302F013FFFFFFFF150C}),
+    Example("saturating", W, "660fd8c1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x7FFE00007FFE0000000D007E00800000}),
+    Example("average", N, "660fe0c1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x4080C080C0800181780AFF40BFBF0B06}),
+    Example("multiply-high", W, "660fe5c1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x2FFFF000000BF006E}),
+    Example("multiply-high", W, "660fe4c1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x7FFF80000002000FFE80803D006E}),
+    Example(
+        "multiply-low", W, "660f3840c1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x8000800000004300FD0D807F6AE27D23}
+    ),
+    Example(
+        "vector-absolute", W, "660f381dc1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x100017FFF01820FFD00FF01810B07}
+    ),
+    Example(
+        "shuffle-bytes", W, "660f3800c1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x50A0000000A0A000080000A007FFF00}
+    ),
+    Example(
+        "blend-by-sign",
+        N,
+        "660f3810d1",
+        {"XMM0": FIRST, "XMM1": SECOND, "XMM2": TWOS},
+        {"XMM2": 0x1101FF11800122820000FF00FE7F0000},
+    ),
+    Example(
+        "blend-by-sign",
+        N,
+        "660f3814d1",
+        {"XMM0": FIRST, "XMM1": SECOND, "XMM2": TWOS},
+        {"XMM2": 0x111111118001018200000000FE7F0B07},
+    ),
+    Example(
+        "blend-words", N, "660f3a0ec135", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x7FFF8000800101820010FF0180FF0B07}
+    ),
+    Example(
+        "extend-elements",
+        N,
+        "660f3821c1",
+        {"XMM0": FIRST, "XMM1": SECOND},
+        {"XMM0": 0xFFFFFFFE0000007F0000000B00000007},
+    ),
+    Example("extend-elements", N, "660f3835c1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0xF003FF0100000000FE7F0B07}),
+    Example(
+        "multiply-signed-doublewords",
+        W,
+        "660f3828c1",
+        {"XMM0": FIRST, "XMM1": SECOND},
+        {"XMM0": 0x7F3F0000430000BEFAF96AE27D23},
+    ),
+    Example(
+        "multiply-add-words", W, "660ff5c1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0xFFFF0002C2FFFFFF80AF012D7DA4}
+    ),
+    Example(
+        "multiply-add-bytes",
+        W,
+        "660f3804c1",
+        {"XMM0": FIRST, "XMM1": SECOND},
+        {"XMM0": 0xFFFF80817FC1010030FF807D810091},
+    ),
+    Example("sum-of-differences", W, "660ff6c1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x47A000000000000027C}),
+    Example(
+        "pack-saturating", N, "660f63c1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x1FF807F8080807F7F80FF7F1080807F}
+    ),
+    Example(
+        "pack-saturating", N, "660f6bc1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x7FFF8000800080007FFF80007FFF8000}
+    ),
+    Example(
+        "pack-saturating",
+        W,
+        "660f382bc1",
+        {"XMM0": FIRST, "XMM1": SECOND},
+        {"XMM0": 0xFFFF000000000000FFFF0000FFFF0000},
+    ),
+    Example(
+        "horizontal-add", W, "660f3801c1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x8183EF040986FFFF017FFF8F8B04}
+    ),
+    Example(
+        "horizontal-add", N, "660f3806c1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x7FFF01830E7B0C067FFF818080EE0A86}
+    ),
+    Example("least-word", W, "660f3841c1", {"XMM0": FIRST, "XMM1": SECOND}, {"XMM0": 0x70001}),
+    Example(
+        "truncate-floats",
+        N,
+        "f30f5bc1",
+        {"XMM0": FIRST, "XMM1": 0xBE4CCCCD4F32D05E47F1205AC0FCCCCD},
+        {"XMM0": 0x800000000001E240FFFFFFF9},
+    ),
+]
 EXAMPLES = [
+    *VECTOR_EXAMPLES,
     Example("not-checked", N, "0f5fc1", end=CLOSED),
     Example("not-checked", W, "c5f9efc1", end=CLOSED),
     Example("mmx-registers", W, "0fefc1", end=CLOSED),

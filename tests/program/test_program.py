@@ -60,17 +60,7 @@ def test_concrete_and_symbolic_runs_agree(path: Path) -> None:
         assert all(execution.evaluator.value(item.term) == 1 for item in execution.path)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(
-            path,
-            id=name_of(path),
-            marks=[pytest.mark.xfail(reason="vector instructions", strict=False)] if path.stem == "aarch64-O2" else [],
-        )
-        for path in CHECKSUMS
-    ],
-)
+@pytest.mark.parametrize("path", CHECKSUMS, ids=name_of)
 def test_checksum(path: Path) -> None:
     """The same C program gives the same result on every instruction set."""
     program = load(path)

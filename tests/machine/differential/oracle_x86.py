@@ -71,6 +71,8 @@ def unicorn_cannot_tell(instruction: Instruction, case: Case, ours: Outcome) -> 
         return True  # takes AH for SPL after a REX prefix
     if mnemonic == "CMPXCHG" and "[" not in instruction.operands:
         return True  # writes the destination register, clearing its upper half, although unequal
+    if mnemonic.startswith(("PHADD", "PHSUB")) and len(set(instruction.operands.split(", "))) == 1:
+        return True  # reads the source after it has written half of the destination
     # Unicorn reads the operand of FF /7 before it refuses it, and allows LOCK where it is undefined.
     return ours.fault == "undefined-instruction" and mnemonic.startswith(("INC", "DEC"))
 

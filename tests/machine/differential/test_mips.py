@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from mcveto.machine.isa import decoder_for
-from mcveto.machine.isa.overlay import Encoding
+from mcveto.machine.isa.encoding import Encoding
 
 from . import corpus_mips
 from .harness import CODE, CODE_SIZE, DATA, DATA_SIZE, Case, Tally

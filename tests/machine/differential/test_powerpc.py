@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from unicorn import ppc_const as ppc
 
-from mcveto.machine.isa.overlay import Encoding
+from mcveto.machine.isa.encoding import Encoding
 
 from . import corpus_powerpc
 from .harness import DATA, DATA_SIZE, Case, Oracle, Tally

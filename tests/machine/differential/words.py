@@ -15,7 +15,7 @@ from typing import Literal
 
 from mcveto.machine.faults import Unsupported
 from mcveto.machine.isa import Decoder
-from mcveto.machine.isa.overlay import Encoding
+from mcveto.machine.isa.encoding import Encoding
 
 from .harness import CODE, CODE_SIZE, Case, Emulator, Excuse, Oracle, States, Tally, judge, steered
 

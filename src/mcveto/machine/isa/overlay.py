@@ -12,15 +12,17 @@ Each defect is one entry of `data/<family>.toml` with the evidence for it:
     mode = 0                                # optional: only in this decoding mode
     evidence = "where the manual says so, and what SLEIGH does instead"
     bind = { divisor = "INT_DIV.in1" }      # optional names for varnodes of existing operations
-    place = "before INT_DIV"                # start | end | whole | before S | after S | instead of S | from S
+    place = "before INT_DIV"                # start | end | whole | loads | before S | after S | instead of S | from S
+                                            # (loads: all that follows the last load is replaced)
     code = '''...'''                        # textual P-code, see snippet.py
     undefined = ["AF"]                      # registers that become fresh values at the end
     zero_extend = true                      # 32-bit general register results clear the upper half (x86-64)
     unsupported = "reason"                  # fail closed
     guards_division = true                  # this entry makes a zero divisor impossible
+    form = "lanes"                          # optional: lines around the code, from [form]
 
 A selector S is OPCODE, OPCODE#n (n-th, from 0; negative: from the end) or OPCODE#last; in `bind` it is followed by .in0
-.in1 .in2 or .out.
+.in1 .in2 or .out. `operand n` in `bind` is the n-th operand (from 0): a register, or what the only load loads.
 Entries apply in file order, each to the result of the one before. A division that no entry guards gets a TRAP
 `unsupported` for a zero divisor: P-code does not say what it means.
 
@@ -36,6 +38,9 @@ A file for fixed 32-bit words may list the encodings that were reviewed and test
 SLEIGH sees it, so that reserved bits, invalid forms and untested instructions fail closed. An entry's `word` is a
 regular expression for the name of the encoding (SLEIGH's mnemonics are aliases that depend on the operands), and its
 code may use the fields as constants ($a, $t).
+
+Code may repeat lines and work on lanes of vectors, and a file may define instructions as a whole, whose SLEIGH P-code
+and defects are then ignored: see template.py.
 """
 
 from __future__ import annotations
@@ -44,13 +49,14 @@ import re
 import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
-from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..faults import FaultKind, Unsupported
 from ..pcode import DIVISIONS, FreshOrigin, Op, Space, Varnode
-from .snippet import TEMPORARY_BASE, SnippetAssembler
+from .encoding import read_encoding
+from .snippet import TEMPORARY_BASE, SnippetAssembler, SnippetError
 from .table import IsaRow
+from .template import Definition, expand, in_form, read_definition
 
 _FIELDS = {
     "id",
@@ -68,6 +74,7 @@ _FIELDS = {
     "zero_extend",
     "unsupported",
     "guards_division",
+    "form",
 }
 _MEMORY_TEMPORARIES = TEMPORARY_BASE << 2
 _GUARD_TEMPORARY = Varnode(Space.UNIQUE, TEMPORARY_BASE - 64, 1)
@@ -100,40 +107,23 @@ class Defect:
         )
 
 
-class Encoding(NamedTuple):
-    """The 32-bit words w with w & mask == value whose fields satisfy the condition."""
-
-    name: str
-    mask: int
-    value: int
-    fields: tuple[tuple[str, int, int], ...]
-    condition: CodeType | None
-
-    def matches(self, word: int) -> bool:
-        if word & self.mask != self.value:
-            return False
-        return self.condition is None or bool(eval(self.condition, {"__builtins__": {}}, self.values(word)))
-
-    def values(self, word: int) -> dict[str, int]:
-        return {letter: word >> low & (1 << bits) - 1 for letter, low, bits in self.fields}
-
-    def constants(self, word: int) -> dict[str, Varnode]:
-        """The fields as constants of the smallest of 1, 2 or 4 bytes."""
-        values = self.values(word)
-        sizes = {letter: next(size for size in (1, 2, 4) if bits <= 8 * size) for letter, _, bits in self.fields}
-        return {letter: Varnode(Space.CONST, values[letter], size) for letter, size in sizes.items()}
-
-
 class Overlay:
     def __init__(self, row: IsaRow, assembler: SnippetAssembler, registers: dict[str, Varnode]) -> None:
-        raw = tomllib.loads(files(__package__).joinpath(f"data/{row.overlay}.toml").read_text())
+        raw = _load(row.overlay)
         self.callother: dict[str, str] = dict(raw.get("callother", {}))
         self._row = row
         self._assembler = assembler
         self._registers = registers
-        self.defects = [_read(entry) for entry in raw.get("defect", []) if row.name in entry.get("isa", [row.name])]
+        self.defects = [
+            _read(entry, raw.get("form", {}))
+            for entry in raw.get("defect", [])
+            if row.name in entry.get("isa", [row.name])
+        ]
         self._candidates: dict[str, tuple[Defect, ...]] = {}
-        self.checked = [_read_encoding(line) for line in raw.get("checked", "").strip().splitlines()]
+        self.definitions: list[Definition] = [
+            read_definition(entry, raw.get("form", {})) for entry in raw.get("instruction", [])
+        ]
+        self.checked = [read_encoding(line) for line in raw.get("checked", "").strip().splitlines()]
         # By the six bits that are the major opcode on the machines concerned; only to search less.
         self._by_opcode = [
             [encoding for encoding in self.checked if (opcode << 26 ^ encoding.value) & encoding.mask & 63 << 26 == 0]
@@ -161,6 +151,9 @@ class Overlay:
             candidates = tuple(d for d in self.defects if d.mnemonic.fullmatch(mnemonic))
             self._candidates[mnemonic] = candidates
         word, fields = self.checked_encoding(code)
+        definition = self._definition(code)
+        if definition is not None:
+            return definition
         ops = _with_explicit_memory(ops, self._row.address_bytes)
         guarded = False
         for number, defect in enumerate(candidates):
@@ -169,7 +162,7 @@ class Overlay:
             if defect.unsupported:
                 raise Unsupported(f"{defect.unsupported} ({mnemonic} {operands})")
             if defect.code:
-                ops = self._splice(ops, defect, 16 * number, fields)
+                ops = self._splice(ops, defect, 16 * number, fields, mnemonic, operands, code)
             for name in defect.undefined:
                 register = self._registers[name]
                 zero = Varnode(Space.CONST, 0, register.size)
@@ -183,19 +176,48 @@ class Overlay:
             guarded = guarded or defect.guards_division
         return ops if guarded else _with_division_guards(ops)
 
-    def _splice(self, ops: list[Op], defect: Defect, first_temporary: int, fields: dict[str, Varnode]) -> list[Op]:
+    def _definition(self, code: bytes) -> list[Op] | None:
+        """The operations of an instruction that the data file defines as a whole."""
+        if not self.definitions:
+            return None
+        word = int.from_bytes(code[:4], "big" if self._row.big_endian else "little")
+        for definition in self.definitions:
+            if definition.encoding.matches(word):
+                return self._assembler.assemble(definition.expanded(word), {})
+        return None
+
+    def _splice(
+        self,
+        ops: list[Op],
+        defect: Defect,
+        first_temporary: int,
+        fields: dict[str, Varnode],
+        mnemonic: str,
+        operands: str,
+        code: bytes,
+    ) -> list[Op]:
         bound = dict(fields)
         for name, selector in defect.bind:
+            if selector.startswith("operand "):
+                bound[name] = self._operand(ops, operands, int(selector.removeprefix("operand ")), defect)
+                continue
             where, _, slot = selector.rpartition(".")
             op = ops[_find(ops, where, defect)]
             varnode = op.output if slot == "out" else op.inputs[int(slot.removeprefix("in"))]
             if varnode is None:
                 raise Unsupported(f"overlay {defect.id}: {selector} has no value")
             bound[name] = varnode
-        added = self._assembler.assemble(defect.code, bound, first_temporary)
+        names: dict[str, int | str] = {"mnemonic": mnemonic, "last": code[-1]}
+        try:
+            added = self._assembler.assemble(expand(defect.code, names), bound, first_temporary)
+        except SnippetError:
+            raise Unsupported(f"overlay {defect.id} does not fit this form") from None
         where, _, selector = defect.place.rpartition(" ")
         if defect.place == "whole":
             return added
+        if defect.place == "loads":
+            loads = [index + 1 for index, op in enumerate(ops) if op.opcode == "LOAD"]
+            return replaced(ops, loads[-1] if loads else 0, len(ops), added)
         if defect.place == "start":
             return replaced(ops, 0, 0, added)
         if defect.place == "end":
@@ -208,6 +230,16 @@ class Overlay:
             "from": (at, len(ops)),
         }[where]
         return replaced(ops, first, last, added)
+
+    def _operand(self, ops: list[Op], operands: str, number: int, defect: Defect) -> Varnode:
+        texts = [text.strip() for text in operands.split(",")]
+        register = self._registers.get(texts[number]) if number < len(texts) else None
+        if register is not None:
+            return register
+        loaded = [op.output for op in ops if op.opcode == "LOAD"]
+        if len(loaded) != 1 or loaded[0] is None:
+            raise Unsupported(f"overlay {defect.id} does not fit this form")
+        return loaded[0]
 
     def _zero_extended(self, ops: list[Op]) -> list[Op]:
         wide = {self._registers[name].offset: self._registers[name] for name in self._row.general}
@@ -223,7 +255,17 @@ class Overlay:
         return [*ops, *extensions]
 
 
-def _read(entry: dict[str, Any]) -> Defect:
+def _load(family: str) -> dict[str, Any]:
+    """The family's data file, after the tables of the file it names under `definitions`."""
+    folder = files(__package__).joinpath("data")
+    raw = tomllib.loads(folder.joinpath(f"{family}.toml").read_text())
+    if "definitions" in raw:
+        more = tomllib.loads(folder.joinpath(f"{raw['definitions']}.toml").read_text())
+        raw |= {**more, "defect": more.get("defect", []) + raw["defect"]}
+    return raw
+
+
+def _read(entry: dict[str, Any], forms: dict[str, str]) -> Defect:
     unknown = entry.keys() - _FIELDS
     if unknown:
         raise ValueError(f"overlay entry {entry.get('id')} has unknown fields {sorted(unknown)}")
@@ -244,26 +286,12 @@ def _read(entry: dict[str, Any]) -> Defect:
         evidence=entry["evidence"],
         bind=tuple(entry.get("bind", {}).items()),
         place=entry.get("place", "end"),
-        code=entry.get("code", ""),
+        code=in_form(entry.get("code", ""), entry.get("form", ""), forms),
         undefined=tuple(entry.get("undefined", ())),
         zero_extend=entry.get("zero_extend", False),
         unsupported=entry.get("unsupported", ""),
         guards_division=entry.get("guards_division", False),
     )
-
-
-def _read_encoding(line: str) -> Encoding:
-    pattern, _, condition = line.partition(" if ")
-    name, *parts = pattern.split()
-    bits = "".join(parts)
-    if len(bits) != 32:
-        raise ValueError(f"encoding {name} has {len(bits)} bits")
-    fields = tuple(
-        (letter, 31 - bits.rindex(letter), bits.count(letter)) for letter in sorted(set(bits)) if letter.isalpha()
-    )
-    mask = int("".join("1" if bit in "01" else "0" for bit in bits), 2)
-    value = int("".join(bit if bit in "01" else "0" for bit in bits), 2)
-    return Encoding(name, mask, value, fields, compile(condition.strip(), name, "eval") if condition else None)
 
 
 def _find(ops: list[Op], selector: str, defect: Defect) -> int:

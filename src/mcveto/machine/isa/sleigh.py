@@ -96,7 +96,8 @@ class Decoder:
     def __init__(self, row: IsaRow) -> None:
         self.row = row
         self._translators: dict[tuple[int, bool], _Translator] = {}
-        self._known: dict[int, list[Instruction]] = {}
+        # By address, then by length: what the bytes there were decoded as.
+        self._known: dict[int, dict[int, dict[bytes, Instruction]]] = {}
         registers = self._translator(0, False).context.registers
         layout = [(name, v.offset, v.size) for name, v in registers.items() if v.space.name == "register"]
         layout += [(name, _EXTRA_REGISTERS + 16 * at, size) for at, (name, size) in enumerate(row.extra)]
@@ -113,12 +114,13 @@ class Decoder:
         The same (pc, bytes) gives the same object: what a decoded instruction looks like never depends on when, or
         after what, it was decoded.
         """
-        known = self._known.setdefault(pc, [])
-        for instruction in known:
-            if code.startswith(instruction.bytes):
+        known = self._known.setdefault(pc, {})
+        for length, found in known.items():
+            instruction = found.get(code[:length])
+            if instruction is not None:
                 return instruction
         instruction = self._decode_new(pc, code)
-        known.append(instruction)
+        known.setdefault(instruction.size, {})[instruction.bytes] = instruction
         return instruction
 
     def forget(self) -> None:

@@ -27,7 +27,7 @@ _OPERAND = re.compile(r"(?P<base>[%$]?[\w.]+|-?\d+)(?::(?P<size>\d+|\$\w+))?")
 
 
 class SnippetError(ValueError):
-    """The text is not P-code; raised while loading data files, never for a user's binary."""
+    """The text is not P-code, or does not fit the varnodes bound to it."""
 
 
 class SnippetAssembler:
@@ -98,6 +98,8 @@ class SnippetAssembler:
                 output = operand(target) if target else None
                 if opcode == "FRESH" and output is not None and inputs[0].size != output.size:
                     raise SnippetError(f"sizes differ in {line!r}")
+                if opcode == "SUBPIECE" and output is not None and inputs[1].offset + output.size > inputs[0].size:
+                    raise SnippetError(f"more bytes than there are in {line!r}")
                 if opcode in ("INT_ZEXT", "INT_SEXT") and output is not None and inputs[0].size == output.size:
                     opcode = "COPY"
                 ops.append(Op(opcode, output, inputs))
