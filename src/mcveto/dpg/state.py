@@ -37,7 +37,8 @@ class SymbolicState:
                 done[current] = self._variable(current)
                 stack.pop()
                 continue
-            direct = current.op == "load" and current.args[0] is self._mem
+            # A word in the other byte order (a byte swap the terms recognised) is read from the chain of stores.
+            direct = current.op == "load" and current.args[0] is self._mem and self._memory.reads(*current.data)
             if current is self._mem:
                 done[current] = self._memory.term
                 stack.pop()

@@ -57,6 +57,10 @@ class SymbolicMemory:
         self._pending.clear()
         return self._chain
 
+    def reads(self, size: int, big_endian: bool) -> bool:
+        """Whether `load` is a load of that byte order."""
+        return size == 1 or big_endian == self._big_endian
+
     def load(self, address: Term, size: int) -> Term:
         base, offset = linear.without_constant(address), linear.constant_part(address)
         if base is not self._base:

@@ -1,0 +1,215 @@
+"""Strategy `auto`: the same runs, graph and TS as Algorithm 1, but proofs from invariants instead of splits.
+
+Rounds of: directed tests until the states known lead nowhere new; the steps between cut points under the constants the
+runs suggest; candidate invariants in stages, filtered by Houdini; property-directed strengthening. Whatever excludes
+every exit is turned into a proof and checked again; a path to an exit is run as a test, and what it explores starts the
+next round. Nothing found is believed: PROVED needs `recheck`, VIOLATED needs `confirm`.
+
+Where this gives up, or does not come to an end in its share of the time, the strategy of the paper takes over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from mcveto.dpg.driver import Driver, Limits, Progress
+from mcveto.dpg.proof_check import recheck
+from mcveto.dpg.runs import Choices, Ending, Run
+from mcveto.dpg.strengthen.big_steps import BigStep, TooManyPaths
+from mcveto.dpg.strengthen.candidates import Thresholds, by_mode, open_places, relations
+from mcveto.dpg.strengthen.certify import CannotCertify, certify
+from mcveto.dpg.strengthen.cuts import Shape
+from mcveto.dpg.strengthen.explore import Explorer
+from mcveto.dpg.strengthen.houdini import Candidates, surviving
+from mcveto.dpg.strengthen.inductive_core import inductive_core
+from mcveto.dpg.strengthen.path_inputs import inputs_for
+from mcveto.dpg.strengthen.pdr import Path, Strengthening, Undecided
+from mcveto.dpg.strengthen.places import Samples, relevant_places
+from mcveto.dpg.strengthen.queries import OutOfTime, Queries
+from mcveto.dpg.strengthen.system import System
+from mcveto.program.program import Program
+from mcveto.verdict import Verdict
+
+FIRST_SEEDS = 3
+MAX_LOCATIONS = 1500
+MAX_LEVELS = 60
+EXPLORE_SHARE = 0.3
+
+
+class GiveUp(Exception):
+    """This strategy has nothing more to try."""
+
+
+class AutoDriver(Driver):
+    """`Driver` with another way to refine; its runs, folding, verdicts and counts are the same."""
+
+    def __init__(
+        self,
+        program: Program,
+        limits: Limits,
+        seed: int = 0,
+        single_steps: bool = False,
+        report: Callable[[Progress], None] | None = None,
+    ) -> None:
+        super().__init__(program, limits, seed, single_steps, report, speculate=False)
+        self._queries = Queries(program, self._remaining)
+        self._explorer = Explorer(self.graph, self._steps, self._feasibility)
+        self._thresholds = Thresholds()
+        self._learned: Candidates = {}
+        self._cut_off: dict[str, None] = {}
+
+    def run(self) -> Verdict:
+        try:
+            return self._search()
+        except (GiveUp, TooManyPaths, CannotCertify, Undecided) as problem:
+            return self._unknown(str(problem) or "the solver ran out of time")
+        except OutOfTime:
+            return self._unknown("time-out")
+
+    def _search(self) -> Verdict:
+        for seed in range(self._seed, self._seed + FIRST_SEEDS):
+            found = self._execute(Choices(seed=seed))
+            if isinstance(found, Verdict):
+                return found
+            if not found.visits:
+                return self._unknown(f"the entry cannot run: {found.detail}")
+            if seed == self._seed:
+                self._entry = found.visits[0].state
+        while True:
+            violated = self._explore()
+            if violated is not None:
+                return violated
+            found_path = self._strengthen()
+            if isinstance(found_path, Verdict):
+                return found_path
+            violated = self._follow(found_path)
+            if violated is not None:
+                return violated
+
+    def _explore(self) -> Verdict | None:
+        until = time.monotonic() + EXPLORE_SHARE * self._remaining()
+        while (choices := self._explorer.next_test(lambda: until - time.monotonic())) is not None:
+            self.progress.symbolic_runs = self._explorer.questions
+            found = self._execute(choices)
+            if isinstance(found, Verdict):
+                return found
+            self._tell()
+            if len(self.graph.by_location) > MAX_LOCATIONS:
+                raise GiveUp(f"more than {MAX_LOCATIONS} locations")
+        return None
+
+    def _strengthen(self) -> Verdict | Path:
+        entry = min(node.location for node in self.graph.nodes.values() if node.is_start)
+        shape = Shape(entry, self.graph.successors)
+        samples = Samples(self._runs, shape.cuts)
+        system = System(self._program, self._steps, self._blocks, shape, samples, self._queries)
+        system.assume_constants(self._thresholds.bounds)
+        unsupported = {id(step): step.unsupported for step in system.exits() if step.unsupported}
+        for stage in (self._known_lemmas, self._relations, self._by_mode):
+            if self._is_safe(system):
+                return self._certified(system)
+            stage(system)
+        if self._is_safe(system):
+            return self._certified(system)
+        strengthening = Strengthening(system)
+        try:
+            found = strengthening.run(MAX_LEVELS)
+        finally:
+            self.progress.refinements += strengthening.count
+            self._remember(system, strengthening)
+        if isinstance(found, Path):
+            return found
+        if not found:
+            raise GiveUp(f"no invariant within {MAX_LEVELS} levels")
+        return self._certified(system)
+
+    def _is_safe(self, system: System) -> bool:
+        return all(self._excluded(system, step) for step in system.exits())
+
+    def _excluded(self, system: System, step: BigStep) -> bool:
+        known = system.invariants[step.source] if step.source is not None else ()
+        return self._queries.refutes([*step.guard, *known], step.source is None)
+
+    def _known_lemmas(self, system: System) -> None:
+        """What was learned before the graph grew, where it is still inductive."""
+        candidates = {
+            cut: {
+                clause: None
+                for clause in self._learned.get(cut, ())
+                if clause not in system.invariants[cut] and system.samples.holds(cut, clause)
+            }
+            for cut in system.cuts
+        }
+        self._keep(system, candidates)
+
+    def _relations(self, system: System) -> None:
+        relevant = relevant_places(system.places, system.all_steps())
+        self._keep(
+            system,
+            {
+                cut: dict.fromkeys(relations(system, cut, open_places(system, cut, relevant.get(cut, ()))))
+                for cut in system.cuts
+            },
+        )
+
+    def _by_mode(self, system: System) -> None:
+        relevant = relevant_places(system.places, system.all_steps())
+        candidates = {}
+        for cut in system.cuts:
+            places = open_places(system, cut, relevant.get(cut, ()))
+            candidates[cut] = dict.fromkeys(by_mode(system, cut, places, system.invariants[cut]))
+        self._keep(system, candidates)
+
+    def _keep(self, system: System, candidates: Candidates) -> None:
+        for cut, found in surviving(system, candidates, background=system.invariants).items():
+            system.invariants[cut].update(found)
+
+    def _remember(self, system: System, strengthening: Strengthening) -> None:
+        for cut in system.cuts:
+            learned = self._learned.setdefault(cut, {})
+            learned.update(dict.fromkeys(lemma.clause for lemma in strengthening.lemmas[cut]))
+            learned.update(system.invariants[cut])
+
+    def _certified(self, system: System) -> Verdict:
+        if self._program.image.import_area is not None or self._program.image.unspecified:
+            return self._unknown("the file depends on code or data that is not in it (imports)")
+        invariants = inductive_core(system)
+        if invariants is None:
+            raise GiveUp("an invariant could not be confirmed")
+        proof = certify(system, self._steps, invariants)
+        assert self._entry is not None
+        problem = recheck(self._program, proof, self._steps, self._entry, max(10.0, self._limits.query_seconds))
+        if problem:
+            raise GiveUp(f"self-check failed: {problem}")
+        return Verdict("proved", assumptions=self._program.assumptions, statistics=self._statistics())
+
+    def _follow(self, path: Path) -> Verdict | None:
+        """Runs a path to an exit as a test; it must explore something new."""
+        if path.steps[-1].unsupported:
+            raise GiveUp(path.steps[-1].unsupported)
+        budget = max(0.1, min(4 * self._limits.query_seconds, self._remaining()))
+        choices = inputs_for(self._program, self._queries, path, self._seed, budget)
+        if choices is None:
+            raise GiveUp("no inputs for a path that seems feasible")
+        before = self._size()
+        found = self._execute(choices)
+        self._tell()
+        if isinstance(found, Verdict):
+            return found
+        if self._size() == before:
+            raise GiveUp(_detail(found))
+        return None
+
+    def _size(self) -> int:
+        return sum(map(len, self.graph.successors.values())) + len(self.graph.by_location)
+
+    def _count(self) -> None:
+        super()._count()
+        self.progress.solver_calls += self._queries.count
+
+
+def _detail(run: Run) -> str:
+    if run.ending is Ending.UNSUPPORTED:
+        return run.detail
+    return "a run did not go where the solver sent it"
