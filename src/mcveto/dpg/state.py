@@ -52,8 +52,11 @@ class SymbolicState:
                 done[current] = self._memory.load(done[current.args[1]], current.data[0])
             else:
                 arguments = tuple([done[x] for x in current.args])
-                done[current] = current if arguments == current.args else rebuild(current, arguments)
+                done[current] = current if arguments == current.args else self._rebuilt(current, arguments)
         return done[term]
+
+    def _rebuilt(self, term: Term, arguments: tuple[Term, ...]) -> Term:
+        return rebuild(term, arguments)
 
     def _variable(self, variable: Term) -> Term:
         cell = self._layout.by_name.get(str(variable.data))

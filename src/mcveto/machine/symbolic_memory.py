@@ -49,6 +49,11 @@ class SymbolicMemory:
         twin._only_constant_writes = self._only_constant_writes
         return twin
 
+    def at_start(self) -> SymbolicMemory:
+        """The memory before anything was written."""
+        name, _ = self.initial.data
+        return SymbolicMemory(self._space, name)
+
     @property
     def term(self) -> Term:
         """The whole memory as one term over `initial`."""

@@ -13,6 +13,7 @@ from mcveto.dpg.location import ANY, Location
 from mcveto.dpg.outcomes import Outcome
 from mcveto.dpg.state import SymbolicState
 from mcveto.logic import terms as t
+from mcveto.logic.substitute import rebuild
 from mcveto.logic.terms import Term
 from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.registers import RegisterLayout
@@ -49,6 +50,15 @@ class PathState(SymbolicState):
             prefix, _, number = name.partition("!")
             return t.var(f"{prefix}!{int(number) + self.fresh_before}", variable.width)
         return super()._variable(variable)
+
+    def _rebuilt(self, term: Term, arguments: tuple[Term, ...]) -> Term:
+        """A read that got past all writes meets what is known at the start."""
+        result = rebuild(term, arguments)
+        if result.op == "load" and result.args[0] is self._mem and result.args[1].op == "const":
+            at_start = self._memory.at_start()
+            if at_start.reads(*result.data):
+                return at_start.load(result.args[1], result.data[0])
+        return result
 
     def after(self, outcome: Outcome, arrived: Location, live: Collection[int], pointers: tuple[int, int]) -> PathState:
         """The state behind `outcome` at `arrived`; a register written that is not `live` becomes a value of its own."""
