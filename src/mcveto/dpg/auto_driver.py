@@ -17,7 +17,7 @@ from mcveto.dpg.driver import Driver, Limits, Progress
 from mcveto.dpg.proof_check import recheck
 from mcveto.dpg.runs import Choices, Ending, Run
 from mcveto.dpg.strengthen.big_steps import BigStep, TooManyPaths
-from mcveto.dpg.strengthen.candidates import Thresholds, by_mode, open_places, relations
+from mcveto.dpg.strengthen.candidates import Thresholds, by_mode, open_places, relations, tightest
 from mcveto.dpg.strengthen.certify import CannotCertify, certify
 from mcveto.dpg.strengthen.cuts import Shape
 from mcveto.dpg.strengthen.explore import Explorer
@@ -26,8 +26,10 @@ from mcveto.dpg.strengthen.inductive_core import inductive_core
 from mcveto.dpg.strengthen.path_inputs import inputs_for
 from mcveto.dpg.strengthen.pdr import Path, Strengthening, Undecided
 from mcveto.dpg.strengthen.places import Samples, relevant_places
+from mcveto.dpg.strengthen.recombine import recombined
 from mcveto.dpg.strengthen.queries import OutOfTime, Queries
 from mcveto.dpg.strengthen.system import System
+from mcveto.dpg.strengthen.widen import Widening
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
@@ -35,6 +37,12 @@ FIRST_SEEDS = 3
 MAX_LOCATIONS = 1500
 MAX_LEVELS = 60
 EXPLORE_SHARE = 0.3
+EXIT_SECONDS = 3.0
+WIDENING_ROUNDS = 8
+WIDENING_RUNS = 40
+WIDENING_INSTRUCTIONS = 6000
+RECOMBINED_RUNS = 3
+RECOMBINED_ITERATIONS = 12
 
 
 class GiveUp(Exception):
@@ -56,6 +64,7 @@ class AutoDriver(Driver):
         self._queries = Queries(program, self._remaining)
         self._explorer = Explorer(self.graph, self._steps, self._feasibility)
         self._thresholds = Thresholds()
+        self._widening = Widening(self._feasibility)
         self._learned: Candidates = {}
         self._cut_off: dict[str, None] = {}
 
@@ -80,10 +89,10 @@ class AutoDriver(Driver):
             violated = self._explore()
             if violated is not None:
                 return violated
-            found_path = self._strengthen()
-            if isinstance(found_path, Verdict):
-                return found_path
-            violated = self._follow(found_path)
+            paths = self._strengthen()
+            if isinstance(paths, Verdict):
+                return paths
+            violated = self._follow_all(paths)
             if violated is not None:
                 return violated
 
@@ -99,37 +108,66 @@ class AutoDriver(Driver):
                 raise GiveUp(f"more than {MAX_LOCATIONS} locations")
         return None
 
-    def _strengthen(self) -> Verdict | Path:
+    def _strengthen(self) -> Verdict | list[Path]:
         entry = min(node.location for node in self.graph.nodes.values() if node.is_start)
+        size = self._size()
         shape = Shape(entry, self.graph.successors)
         samples = Samples(self._runs, shape.cuts)
         system = System(self._program, self._steps, self._blocks, shape, samples, self._queries)
         system.assume_constants(self._thresholds.bounds)
-        unsupported = {id(step): step.unsupported for step in system.exits() if step.unsupported}
-        for stage in (self._known_lemmas, self._relations, self._by_mode):
-            if self._is_safe(system):
-                return self._certified(system)
-            stage(system)
+        system.invariants = {cut: tightest(found) for cut, found in system.invariants.items()}
         if self._is_safe(system):
             return self._certified(system)
+        ahead = self._look_ahead(system)
+        if ahead is not None:
+            return ahead
+        for stage in (self._known_lemmas, self._relations, self._by_mode):
+            stage(system)
+            if self._is_safe(system):
+                return self._certified(system)
+        violated = self._widen(system) or self._recombine(shape)
+        if violated is not None:
+            return violated
+        if self._size() > size:
+            return []
+        system.samples = Samples(self._runs, shape.cuts)
+        for stage in (self._relations, self._by_mode):
+            stage(system)
+            if self._is_safe(system):
+                return self._certified(system)
         strengthening = Strengthening(system)
         try:
             found = strengthening.run(MAX_LEVELS)
         finally:
             self.progress.refinements += strengthening.count
             self._remember(system, strengthening)
-        if isinstance(found, Path):
+        if isinstance(found, list):
             return found
         if not found:
             raise GiveUp(f"no invariant within {MAX_LEVELS} levels")
         return self._certified(system)
 
+    def _look_ahead(self, system: System) -> Verdict | list[Path] | None:
+        """Tests along whole paths out of the graph; what is to be done next if there was one."""
+        open_exits = [step for step in system.exits() if not self._excluded(system, step)]
+        until = time.monotonic() + EXPLORE_SHARE * self._remaining()
+        size = self._size()
+        while True:
+            choices = self._explorer.next_test_ahead(
+                open_exits, system.samples.visits, lambda: until - time.monotonic()
+            )
+            if choices is None:
+                return None if self._size() == size else []
+            found = self._execute(choices)
+            if isinstance(found, Verdict):
+                return found
+
     def _is_safe(self, system: System) -> bool:
         return all(self._excluded(system, step) for step in system.exits())
 
     def _excluded(self, system: System, step: BigStep) -> bool:
-        known = system.invariants[step.source] if step.source is not None else ()
-        return self._queries.refutes([*step.guard, *known], step.source is None)
+        known = system.invariants[step.source] if step.source is not None else {}
+        return self._queries.refutes(step.guard, step.source is None, EXIT_SECONDS, step.source, known)
 
     def _known_lemmas(self, system: System) -> None:
         """What was learned before the graph grew, where it is still inductive."""
@@ -163,7 +201,7 @@ class AutoDriver(Driver):
 
     def _keep(self, system: System, candidates: Candidates) -> None:
         for cut, found in surviving(system, candidates, background=system.invariants).items():
-            system.invariants[cut].update(found)
+            system.invariants[cut].update(tightest(found))
 
     def _remember(self, system: System, strengthening: Strengthening) -> None:
         for cut in system.cuts:
@@ -184,22 +222,58 @@ class AutoDriver(Driver):
             raise GiveUp(f"self-check failed: {problem}")
         return Verdict("proved", assumptions=self._program.assumptions, statistics=self._statistics())
 
-    def _follow(self, path: Path) -> Verdict | None:
-        """Runs a path to an exit as a test; it must explore something new."""
+    def _widen(self, system: System) -> Verdict | None:
+        """Runs that pass the cut points in states not seen yet, breadth first."""
+        before = self.progress.instructions
+        runs = 0
+        for _ in range(WIDENING_ROUNDS):
+            found_any = False
+            for choices in self._widening.tests(system):
+                found = self._execute(choices)
+                if isinstance(found, Verdict):
+                    return found
+                found_any = True
+                runs += 1
+                if runs >= WIDENING_RUNS or self.progress.instructions - before > WIDENING_INSTRUCTIONS:
+                    return None
+            if not found_any:
+                break
+            system.samples = Samples(self._runs, system.cuts)
+        return None
+
+    def _recombine(self, shape: Shape) -> Verdict | None:
+        """A few long runs made of known iterations."""
+        for number in range(RECOMBINED_RUNS):
+            for choices in recombined(self._runs, shape.heads, self._seed + number, RECOMBINED_ITERATIONS):
+                found = self._execute(choices)
+                if isinstance(found, Verdict):
+                    return found
+        return None
+
+    def _follow_all(self, paths: list[Path]) -> Verdict | None:
+        """Runs paths to exits as tests; one of them must explore something new."""
+        before = self._size()
+        problems: dict[str, None] = {}
+        for path in paths:
+            found = self._follow(path)
+            if isinstance(found, Verdict):
+                return found
+            problems[found] = None
+        if paths and self._size() == before:
+            raise GiveUp("; ".join(problems))
+        return None
+
+    def _follow(self, path: Path) -> Verdict | str:
+        """The violation that a path leads to, or why it does not."""
         if path.steps[-1].unsupported:
-            raise GiveUp(path.steps[-1].unsupported)
+            return path.steps[-1].unsupported
         budget = max(0.1, min(4 * self._limits.query_seconds, self._remaining()))
         choices = inputs_for(self._program, self._queries, path, self._seed, budget)
         if choices is None:
-            raise GiveUp("no inputs for a path that seems feasible")
-        before = self._size()
+            return "no inputs for a path that seems feasible"
         found = self._execute(choices)
         self._tell()
-        if isinstance(found, Verdict):
-            return found
-        if self._size() == before:
-            raise GiveUp(_detail(found))
-        return None
+        return found if isinstance(found, Verdict) else _detail(found)
 
     def _size(self) -> int:
         return sum(map(len, self.graph.successors.values())) + len(self.graph.by_location)

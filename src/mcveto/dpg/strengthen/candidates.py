@@ -18,7 +18,7 @@ from mcveto.dpg.strengthen.system import System
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 
-LIMITS_PER_SIDE = 3
+LIMITS_PER_SIDE = 2
 MAX_RELATED = 14
 MAX_MODE_VALUES = 6
 MAX_MODES = 4
@@ -175,10 +175,32 @@ def _under(places: Sequence[Term], mode: Term, values: dict[Term, list[int]]) ->
         if min(mine) == max(mine):
             yield t.eq(place, t.const(mine[0], place.width))
         else:
-            yield from _bounds(place, mine, ())
+            width = place.width
+            signed = [t.signed(value, width) for value in mine]
+            yield t.sle(place, t.const(max(signed), width))
+            yield t.sle(t.const(min(signed), width), place)
     for one, other in combinations(others, 2):
         if one.width == other.width and len(set(values[one])) > 1 and len(set(values[other])) > 1:
             yield from _pair(one, other, values[one], values[other])
+
+
+def tightest(literals: Iterable[Term]) -> dict[Term, None]:
+    """The literals without bounds that another bound of the same kind on the same term implies."""
+    best: dict[tuple[str, Term, int], tuple[int, Term]] = {}
+    found: dict[Term, None] = {}
+    for literal in literals:
+        side = next((at for at, x in enumerate(literal.args) if x.op == "const"), -1)
+        if literal.op not in ("ult", "ule", "slt", "sle") or side < 0:
+            found[literal] = None
+            continue
+        number = literal.args[side]
+        value = t.signed(number.data, number.width) if literal.op in ("slt", "sle") else number.data
+        key = (literal.op, literal.args[1 - side], side)
+        known = best.get(key)
+        if known is None or (value < known[0] if side == 1 else value > known[0]):
+            best[key] = (value, literal)
+    found.update((literal, None) for _, literal in best.values())
+    return found
 
 
 def _ordered(places: Iterable[Term]) -> list[Term]:

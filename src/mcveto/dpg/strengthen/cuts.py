@@ -12,7 +12,7 @@ from mcveto.dpg.liveness import registers_of
 from mcveto.dpg.location import Blocks, Location
 from mcveto.program.program import Program
 
-MAX_PATHS = 12
+MAX_PATHS = 32
 
 
 class Shape:
@@ -21,8 +21,9 @@ class Shape:
     def __init__(self, entry: Location, successors: Mapping[Location, Set[Location]]) -> None:
         self.entry = entry
         self.successors = {location: sorted(found) for location, found in successors.items()}
-        self.order, heads = self._traverse()
-        self.cuts = self._with_joins(heads)
+        self.order, self._heads = self._traverse()
+        self.heads = [location for location in self.order if location in self._heads]
+        self.cuts = self._with_joins(self._heads)
 
     def _traverse(self) -> tuple[list[Location], set[Location]]:
         postorder: list[Location] = []

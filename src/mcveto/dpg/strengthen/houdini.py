@@ -41,8 +41,9 @@ def surviving(
         for step in system.steps_from[source]:
             if step.target is None or not candidates.get(step.target):
                 continue
-            assumed = [] if source is None else [*known.get(source, ()), *candidates.get(source, ())]
-            broken = _broken(system, step, assumed, candidates[step.target])
+            assumed = [] if source is None else list(candidates.get(source, ()))
+            fixed = {} if source is None else known.get(source, {})
+            broken = _broken(system, step, assumed, fixed, candidates[step.target])
             if broken:
                 for candidate in broken:
                     del candidates[step.target][candidate]
@@ -53,7 +54,9 @@ def surviving(
     return candidates
 
 
-def _broken(system: System, step: BigStep, assumed: list[Term], wanted: Mapping[Term, None]) -> dict[Term, None]:
+def _broken(
+    system: System, step: BigStep, assumed: list[Term], fixed: Mapping[Term, None], wanted: Mapping[Term, None]
+) -> dict[Term, None]:
     """The candidates that the step does not establish."""
     at_entry = step.source is None
     broken: dict[Term, None] = {}
@@ -67,7 +70,7 @@ def _broken(system: System, step: BigStep, assumed: list[Term], wanted: Mapping[
             pending.append((candidate, before))
     while pending:
         some = t.bnot(t.conj(before for _, before in pending))
-        answer = system.queries.ask([*assumed, *step.guard, some], at_entry, QUERY_SECONDS)
+        answer = system.queries.ask([*assumed, *step.guard, some], at_entry, QUERY_SECONDS, step.source, fixed)
         if isinstance(answer, Unsat):
             break
         if isinstance(answer, Model):
@@ -78,7 +81,8 @@ def _broken(system: System, step: BigStep, assumed: list[Term], wanted: Mapping[
                 continue
         # Undecided together: one by one.
         for candidate, before in pending:
-            if not system.queries.refutes([*assumed, *step.guard, t.bnot(before)], at_entry, QUERY_SECONDS / 4):
+            literals = [*assumed, *step.guard, t.bnot(before)]
+            if not system.queries.refutes(literals, at_entry, QUERY_SECONDS / 4, step.source, fixed):
                 broken[candidate] = None
         break
     return broken

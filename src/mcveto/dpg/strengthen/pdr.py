@@ -22,7 +22,7 @@ from mcveto.dpg.location import Location
 from mcveto.dpg.strengthen.big_steps import BigStep
 from mcveto.dpg.strengthen.cubes import cube_of
 from mcveto.dpg.strengthen.houdini import surviving
-from mcveto.dpg.strengthen.queries import Model, Unsat
+from mcveto.dpg.strengthen.queries import Answer, Model, Unsat
 from mcveto.dpg.strengthen.system import System
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
@@ -74,36 +74,34 @@ class Strengthening:
         self.count = 0
         self.level = 0
 
-    def run(self, levels: int) -> Path | bool:
-        """A path to an exit, True if no exit can be reached, False if `levels` levels did not decide it."""
-        for exit_step in self._exits:
-            if exit_step.source is None and self._ask(exit_step.guard, exit_step) is not None:
-                return Path((exit_step,))
-        while self.level < levels:
+    def run(self, levels: int) -> list[Path] | bool:
+        """Paths to exits, True if no exit can be reached, False if `levels` more levels did not decide it."""
+        at_entry = [step for step in self._exits if step.source is None and self._ask(step.guard, step) is not None]
+        if at_entry:
+            return [Path((step,)) for step in at_entry]
+        for _ in range(levels):
             self.level += 1
             found = self._block_exits()
-            if found is not None:
+            if found:
                 return found
-            if self._push():
-                return True
-            if self._keep_inductive():
+            if self._push() or self._keep_inductive():
                 return True
         return False
 
-    def _block_exits(self) -> Path | None:
+    def _block_exits(self) -> list[Path]:
+        """Excludes what can leave the graph at this level; the paths that do, one per place where they leave."""
+        paths: dict[Location, Path] = {}
         for exit_step in self._exits:
             cut = exit_step.source
-            if cut is None:
-                continue
-            while True:
-                model = self._ask([*exit_step.guard, *self._known(cut, self.level)], exit_step)
+            while cut is not None and exit_step.trail[-1] not in paths:
+                model = self._ask([*exit_step.guard, *self._lemmas(cut, self.level)], exit_step)
                 if model is None:
                     break
                 cube = cube_of(exit_step.guard, exit_step.fresh, model.value)
-                found = self._block(Obligation(cut, cube, exit_step, None))
-                if found is not None:
-                    return found
-        return None
+                path = self._block(Obligation(cut, cube, exit_step, None))
+                if path is not None:
+                    paths[exit_step.trail[-1]] = path
+        return list(paths.values())
 
     def _block(self, first: Obligation) -> Path | None:
         queue: list[tuple[int, int, Obligation]] = [(self.level, 0, first)]
@@ -111,7 +109,8 @@ class Strengthening:
         while queue:
             level, _, obligation = heapq.heappop(queue)
             cut, cube = obligation.cut, obligation.cube
-            if self._queries.refutes([*cube, *self._known(cut, level)], timeout=QUERY_SECONDS):
+            known = self._system.invariants[cut]
+            if self._queries.refutes([*cube, *self._lemmas(cut, level)], False, QUERY_SECONDS, cut, known):
                 continue
             found, core = self._predecessor(cut, cube, level)
             if found is not None:
@@ -132,10 +131,9 @@ class Strengthening:
                 heapq.heappush(queue, (lemma.level + 1, next(order), obligation))
         return None
 
-    def _known(self, cut: Location, level: int) -> list[Term]:
-        """What holds at a cut point in every state reached within `level` steps."""
-        lemmas = [lemma.clause for lemma in self.lemmas[cut] if lemma.level >= level]
-        return [*self._system.invariants[cut], *lemmas]
+    def _lemmas(self, cut: Location, level: int) -> list[Term]:
+        """What holds at a cut point in every state reached within `level` steps, apart from the invariants."""
+        return [lemma.clause for lemma in self.lemmas[cut] if lemma.level >= level]
 
     def _predecessor(self, cut: Location, cube: Cube, level: int) -> tuple[tuple[BigStep, Model] | None, Cube]:
         """A step into the cube from what is reached one level below, or the literals that exclude one."""
@@ -152,10 +150,10 @@ class Strengthening:
                 continue
             assumed = list(step.guard)
             if step.source is not None:
-                assumed += self._known(step.source, level - 1)
+                assumed += self._lemmas(step.source, level - 1)
                 if step.source == cut:
                     assumed.append(excluded)
-            answer = self._queries.ask([*before.values(), *assumed], step.source is None, QUERY_SECONDS)
+            answer = self._answer([*before.values(), *assumed], step)
             if isinstance(answer, Model):
                 return (step, answer), ()
             if answer is None:
@@ -226,9 +224,7 @@ class Strengthening:
             self._system.invariants[cut].update(clauses)
             self.lemmas[cut] = [lemma for lemma in self.lemmas[cut] if lemma.clause not in clauses]
         return all(
-            self._queries.refutes([*step.guard, *self._system.invariants[step.source]], timeout=QUERY_SECONDS)
-            for step in self._exits
-            if step.source is not None
+            isinstance(self._answer(step.guard, step), Unsat) for step in self._exits if step.source is not None
         )
 
     def _settle(self, lemmas: Iterable[Lemma]) -> None:
@@ -236,10 +232,17 @@ class Strengthening:
             self._system.invariants[lemma.cut][lemma.clause] = None
 
     def _ask(self, literals: Sequence[Term], step: BigStep) -> Model | None:
-        answer = self._queries.ask(literals, step.source is None, QUERY_SECONDS)
+        answer = self._answer(literals, step)
         if answer is None:
             raise Undecided
         return None if isinstance(answer, Unsat) else answer
+
+    def _answer(self, literals: Iterable[Term], step: BigStep) -> Answer:
+        """Whether some state at the step's source that the invariants allow satisfies the literals."""
+        if step.source is None:
+            return self._queries.ask(literals, True, QUERY_SECONDS)
+        known = self._system.invariants[step.source]
+        return self._queries.ask(literals, False, QUERY_SECONDS, step.source, known)
 
 
 def _path(step: BigStep, obligation: Obligation) -> Path:

@@ -7,7 +7,7 @@ addresses only, every byte is a variable of its own: that is what bit-vector sol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
@@ -46,11 +46,35 @@ class Unsat:
 Answer = Model | Unsat | None
 
 
+class _Context:
+    """A solver that was told what holds at a point of the program; more may become known, never less."""
+
+    def __init__(self, make: Callable[[], Solver]) -> None:
+        self._make = make
+        self._asserted: dict[Term, None] = {}
+        self.solver = make()
+
+    def tell(self, known: Mapping[Term, Term]) -> Solver:
+        """The solver with `known` asserted: what to assert for each thing known."""
+        asserted = self._asserted
+        if asserted.keys() != known.keys():
+            if not asserted.keys() <= known.keys():
+                self.solver = self._make()
+                asserted.clear()
+            for term, form in known.items():
+                if term not in asserted:
+                    asserted[term] = None
+                    self.solver.add(form)
+        return self.solver
+
+
 class Queries:
-    def __init__(self, program: Program, remaining: Callable[[], float], solver: Solver | None = None) -> None:
+    def __init__(self, program: Program, remaining: Callable[[], float], make: Callable[[], Solver] = make_solver) -> None:
         self._program = program
         self._remaining = remaining
-        self._solver = solver or make_solver("auto")
+        self._make = make
+        self._solver = make()
+        self._contexts: dict[tuple[Hashable, bool], _Context] = {}
         self._memory = t.memory("mem", program.space.address_bits)
         self._flat: dict[Term, Term | None] = {}
         self._leaves: dict[Term, frozenset[Term]] = {}
@@ -60,40 +84,77 @@ class Queries:
         self._entry_facts: dict[int, Term] = {}
         self.count = 0
 
-    def ask(self, literals: Iterable[Term], at_entry: bool = False, timeout: float = 2.0) -> Answer:
-        """A model of the conjunction, or a core; None if the solver cannot decide in time."""
+    def ask(
+        self,
+        literals: Iterable[Term],
+        at_entry: bool = False,
+        timeout: float = 2.0,
+        where: Hashable = None,
+        known: Mapping[Term, None] | None = None,
+    ) -> Answer:
+        """A model of the conjunction, or a core; None if the solver cannot decide in time.
+
+        What is `known` at `where` is asserted once instead of assumed each time, and left out of cores.
+        """
         wanted = list(dict.fromkeys(literal for literal in literals if literal is not t.TRUE))
         for literal in wanted:
             if literal is t.FALSE:
                 return Unsat({literal})
+        context = known or {}
         for _ in range(MAX_FACT_ROUNDS):
             if self._remaining() <= 0:
                 raise OutOfTime
             self.count += 1
-            flat = [self._flattened(literal) for literal in wanted]
-            is_flat = all(item is not None for item in flat)
-            asked: list[Term] = [item for item in flat if item is not None] if is_flat else wanted
+            forms = self._forms([*wanted, *context])
+            is_flat = forms is not None
+            if forms is None:
+                forms = {term: term for term in (*wanted, *context)}
+            asked = [forms[literal] for literal in wanted]
             facts = [] if is_flat else list((self._entry_facts if at_entry else self.facts).values())
-            answer = self._solver.check((*asked, *facts), max(0.05, min(timeout, self._remaining())))
+            solver = self._solver
+            if context:
+                kept = self._contexts.get((where, is_flat))
+                if kept is None:
+                    kept = self._contexts[where, is_flat] = _Context(self._make)
+                solver = kept.tell({term: forms[term] for term in context})
+            answer = solver.check((*asked, *facts), max(0.05, min(timeout, self._remaining())))
             if answer == "unsat":
-                core = set(self._solver.core())
-                return Unsat({literal for literal, item in zip(wanted, asked, strict=True) if item in core})
+                core = set(solver.core())
+                return Unsat({literal for literal in wanted if forms[literal] in core})
             if answer == "unknown":
                 return None
-            values = {leaf: self._solver.value(leaf) for leaf in self._leaves_of(asked) if leaf.width}
+            mentioned = self._leaves_of([*asked, *(forms[term] for term in context)])
+            values = {leaf: solver.value(leaf) for leaf in mentioned if leaf.width}
             if is_flat:
                 return Model(values, lambda address: self._flat_byte(values, address))
-            model = self._solver.model_memory(self._memory) if self._memory in self._leaves_of(asked) else MemoryModel(0)
-            wrong, found = self._checked(wanted, values, model, at_entry)
+            model = solver.model_memory(self._memory) if self._memory in mentioned else MemoryModel(0)
+            wrong, found = self._checked([*wanted, *context], values, model, at_entry)
             if not wrong:
                 return found
             for address in wrong:
                 self._learn(address, at_entry)
         return None
 
-    def refutes(self, literals: Iterable[Term], at_entry: bool = False, timeout: float = 2.0) -> bool:
+    def _forms(self, terms: Sequence[Term]) -> dict[Term, Term] | None:
+        """Every term with the bytes it reads as variables; None if one reads memory in another way."""
+        found: dict[Term, Term] = {}
+        for term in terms:
+            flat = self._flattened(term)
+            if flat is None:
+                return None
+            found[term] = flat
+        return found
+
+    def refutes(
+        self,
+        literals: Iterable[Term],
+        at_entry: bool = False,
+        timeout: float = 2.0,
+        where: Hashable = None,
+        known: Mapping[Term, None] | None = None,
+    ) -> bool:
         """Whether the conjunction is known to be unsatisfiable."""
-        return isinstance(self.ask(literals, at_entry, timeout), Unsat)
+        return isinstance(self.ask(literals, at_entry, timeout, where, known), Unsat)
 
     def _flat_byte(self, values: dict[Term, int], address: int) -> int:
         known = self._known(address, False)
