@@ -131,6 +131,9 @@ class AutoDriver(Driver):
         if self._size() > size:
             return []
         system.samples = Samples(self._runs, shape.cuts)
+        ahead = self._look_ahead(system)
+        if ahead is not None:
+            return ahead
         for stage in (self._relations, self._by_mode):
             stage(system)
             if self._is_safe(system):
