@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 
 from mcveto.dpg.driver import Driver, Limits, Progress
+from mcveto.dpg.location import Location
 from mcveto.dpg.proof_check import recheck
 from mcveto.dpg.runs import Choices, Ending, Run
 from mcveto.dpg.strengthen.big_steps import BigStep, TooManyPaths
@@ -30,6 +31,8 @@ from mcveto.dpg.strengthen.recombine import recombined
 from mcveto.dpg.strengthen.queries import OutOfTime, Queries
 from mcveto.dpg.strengthen.system import System
 from mcveto.dpg.strengthen.widen import Widening
+from mcveto.logic import terms as t
+from mcveto.logic.terms import Term
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
@@ -38,6 +41,7 @@ MAX_LOCATIONS = 1500
 MAX_LEVELS = 60
 EXPLORE_SHARE = 0.3
 EXIT_SECONDS = 3.0
+VARY_SECONDS = 0.5
 WIDENING_ROUNDS = 8
 WIDENING_RUNS = 40
 WIDENING_INSTRUCTIONS = 6000
@@ -66,7 +70,7 @@ class AutoDriver(Driver):
         self._thresholds = Thresholds()
         self._widening = Widening(self._feasibility)
         self._learned: Candidates = {}
-        self._cut_off: dict[str, None] = {}
+        self._varied: set[tuple[Location, Term]] = set()
 
     def run(self) -> Verdict:
         try:
@@ -118,7 +122,7 @@ class AutoDriver(Driver):
         system.invariants = {cut: tightest(found) for cut, found in system.invariants.items()}
         if self._is_safe(system):
             return self._certified(system)
-        ahead = self._look_ahead(system)
+        ahead = self._vary(system) or self._look_ahead(system)
         if ahead is not None:
             return ahead
         for stage in (self._known_lemmas, self._relations, self._by_mode):
@@ -149,6 +153,25 @@ class AutoDriver(Driver):
         if not found:
             raise GiveUp(f"no invariant within {MAX_LEVELS} levels")
         return self._certified(system)
+
+    def _vary(self, system: System) -> Verdict | None:
+        """Runs in which what was constant so far has other values; they are samples for the next time."""
+        for (cut, place), value in system.refuted_at_entry.items():
+            if (cut, place) in self._varied:
+                continue
+            self._varied.add((cut, place))
+            differs = t.ne(place, t.const(value, place.width))
+            for step in system.steps_from[None]:
+                if step.target == cut and step.pre(differs) is not t.FALSE:
+                    path = Path((step,))
+                    choices = inputs_for(self._program, self._queries, path, self._seed, VARY_SECONDS, [differs])
+                    if choices is not None:
+                        found = self._execute(choices)
+                        if isinstance(found, Verdict):
+                            return found
+                        break
+        system.samples = Samples(self._runs, system.cuts)
+        return None
 
     def _look_ahead(self, system: System) -> Verdict | list[Path] | None:
         """Tests along whole paths out of the graph; what is to be done next if there was one."""

@@ -51,7 +51,8 @@ class Thresholds:
     def __init__(self) -> None:
         self._known: dict[int, dict[int, list[int]]] = {}
 
-    def bounds(self, system: System, cut: Location, places: Iterable[Term]) -> list[Term]:
+    def bounds(self, system: System, cut: Location, places: Iterable[Term], related: bool) -> list[Term]:
+        """Bounds of the places, and with `related` also the relations among them."""
         key = id(system.steps_from[None])
         numbers = self._known.get(key)
         if numbers is None:
@@ -61,6 +62,8 @@ class Thresholds:
         for place in _ordered(places):
             if place.width > 1:
                 found += _bounds(place, system.samples.values(cut, place), numbers.get(place.width, ()))
+        if related:
+            found += relations(system, cut, open_places(system, cut, places))
         return found
 
 
@@ -71,7 +74,8 @@ def _bounds(place: Term, values: Sequence[int], numbers: Sequence[int]) -> list[
     half = 1 << (width - 1)
     signed = [t.signed(value, width) for value in values]
     low, high = min(signed), max(signed)
-    limits = sorted({-1, 0, 1, low, high, *(number for number in numbers if -half <= number < half)})
+    power = (1 << max(high, 1).bit_length()) - 1  # of a masked value
+    limits = sorted({-1, 0, 1, low, high, min(power, half - 1), *(number for number in numbers if -half <= number < half)})
     above = [number for number in limits if number >= high][:LIMITS_PER_SIDE]
     below = [number for number in limits if number <= low][-LIMITS_PER_SIDE:]
     found = [t.sle(place, t.const(number, width)) for number in above]

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from mcveto.dpg.strengthen.system import System
 
 Candidates = dict[Location, dict[Term, None]]
-Rebuild = Callable[[Location, Mapping[Term, None]], bool]
+Rebuild = Callable[[Location, Mapping[Term, None], Location | None], None]
 QUERY_SECONDS = 1.0
 
 
 def surviving(
     system: System,
     candidates: Candidates,
-    rebuild: Rebuild = lambda cut, kept: False,
+    rebuild: Rebuild = lambda cut, kept, source: None,
     background: Candidates | None = None,
 ) -> Candidates:
-    """The inductive part of the candidates relative to `background`; `rebuild` is told what a cut point lost and says
-    whether the steps from there have changed."""
+    """The inductive part of the candidates relative to `background`; `rebuild` is told what a cut point still has when
+    the steps from a source made it lose some, and may change the steps from there."""
     waiting: dict[Location | None, None] = dict.fromkeys(system.sources)
     known = background or {}
     while waiting:
@@ -49,7 +49,7 @@ def surviving(
                     del candidates[step.target][candidate]
                 lost[step.target] = None
         for cut in lost:
-            rebuild(cut, candidates[cut])
+            rebuild(cut, candidates[cut], source)
             waiting[cut] = None
     return candidates
 

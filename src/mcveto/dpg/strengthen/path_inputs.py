@@ -6,6 +6,8 @@ is what the run is told.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mcveto.dpg.runs import Choices
 from mcveto.dpg.strengthen.pdr import Path
 from mcveto.dpg.strengthen.queries import Model, Queries
@@ -14,8 +16,12 @@ from mcveto.logic.terms import Term
 from mcveto.program.program import Program
 
 
-def inputs_for(program: Program, queries: Queries, path: Path, seed: int, timeout: float) -> Choices | None:
-    """None if the solver finds none, or if they would depend on bytes that the file does not determine."""
+def inputs_for(
+    program: Program, queries: Queries, path: Path, seed: int, timeout: float, wanted: Sequence[Term] = ()
+) -> Choices | None:
+    """Inputs for the path that make `wanted` true behind it.
+
+    None if the solver finds none, or if they would depend on bytes that the file does not determine."""
     first, *rest = path.steps
     condition = list(first.guard)
     state = first.state
@@ -24,6 +30,7 @@ def inputs_for(program: Program, queries: Queries, path: Path, seed: int, timeou
         condition += [state.value(literal) for literal in step.guard]
         state = state.through(step.state)
         visits += len(step.trail)
+    condition += [state.value(literal) for literal in wanted]
     answer = queries.ask(condition, at_entry=True, timeout=timeout)
     if not isinstance(answer, Model):
         return None

@@ -80,6 +80,10 @@ class PathState(SymbolicState):
         return PathState(layout, registers, memory, self._mem, self.fresh_before + len(outcome.fresh))
 
 
+    def writes_through_pointers(self) -> bool:
+        """Whether some write on the way here went to an address that is not constant."""
+        return any(address.op != "const" for address, _, _ in _stores(self._memory.term, self._mem))
+
     def through(self, behind: PathState) -> PathState:
         """The state behind a further path that starts here; `behind` speaks of its start."""
         registers = dict(self._registers)

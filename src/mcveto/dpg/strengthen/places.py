@@ -40,6 +40,8 @@ class Places:
                 if current.op == "load" and current.args[0] is self._memory and current.args[1].op == "const":
                     places.add(current)
                     continue
+                if current.op == "load" and current.args[1].op == "const":  # behind writes that may miss it
+                    places.add(t.load(self._memory, current.args[1], *current.data))
                 for argument in current.args:
                     if argument not in seen:
                         seen.add(argument)

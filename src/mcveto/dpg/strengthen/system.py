@@ -3,8 +3,8 @@
 Constants are assumed first and checked afterwards: the registers and memory words that had one value whenever a run
 passed a cut point are taken to be constant there, which resolves the addresses, return targets and branches that
 depend on them; together with simple bounds they are then filtered to an inductive set (Houdini). Where a constant is
-dropped the steps from that cut point are built again. Bounds take part because one store through an index that might
-be anything would overwrite every constant.
+dropped the steps from that cut point are built again. Bounds take part, and relations where the program writes through
+pointers, because one store through an index that might be anything would overwrite every constant.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from mcveto.logic.terms import Term
 from mcveto.program.program import Program
 
 PRUNE_SECONDS = 0.3
-MAX_ROUNDS = 4
+MAX_ROUNDS = 5
 
 Source = Location | None
-MakeBounds = Callable[["System", Location, Iterable[Term]], list[Term]]
+MakeBounds = Callable[["System", Location, Iterable[Term], bool], list[Term]]
 
 
 class System:
@@ -50,6 +50,8 @@ class System:
         """What is known to be inductive, the constants included."""
         self.steps_from: dict[Source, list[BigStep]] = {}
         self.sources: list[Source] = [None, *shape.cuts]
+        self.refuted_at_entry: dict[tuple[Location, Term], int] = {}
+        """Values that all runs saw and that other inputs would change."""
 
     @property
     def cuts(self) -> list[Location]:
@@ -76,12 +78,16 @@ class System:
             for cut in self.cuts:
                 self.constants[cut] = self._sampled(cut, universe - rejected[cut])
             self._build(self.sources)
-            self._filter(rejected, make_bounds)
+            lost = self._filter(make_bounds)
             relevant = relevant_places(self.places, self.all_steps())
             found = set().union(*relevant.values()) if relevant else set()
-            if found <= universe:
+            if found <= universe and not lost:
                 return
             universe |= found
+            # Only the first to fall are wrong for certain: the others may have fallen because of them, and get another
+            # chance with bounds for those that are no constants.
+            for cut, place in lost:
+                rejected[cut].add(place)
 
     def _sampled(self, cut: Location, universe: Iterable[Term]) -> dict[Term, int]:
         """The places that had one value at all visits."""
@@ -117,29 +123,35 @@ class System:
             state = state_at(self.program, source, self._pointers, registers, known)
             self.steps_from[source] = self._enumerate.of(source, state)
 
-    def _filter(self, rejected: dict[Location, set[Term]], make_bounds: MakeBounds) -> None:
+    def _filter(self, make_bounds: MakeBounds) -> list[tuple[Location, Term]]:
+        """Keeps the inductive constants and bounds; returns the constants that were the first to be dropped."""
         relevant = relevant_places(self.places, self.all_steps())
+        pointers = any(step.state.writes_through_pointers() for step in self.all_steps())
         candidates: dict[Location, dict[Term, None]] = {}
         for cut in self.cuts:
             constants = self.constants[cut]
             open_places = [place for place in relevant.get(cut, ()) if place not in constants]
             equations = {t.eq(place, t.const(value, place.width)): None for place, value in constants.items()}
-            candidates[cut] = {**equations, **dict.fromkeys(make_bounds(self, cut, open_places))}
+            candidates[cut] = {**equations, **dict.fromkeys(make_bounds(self, cut, open_places, pointers))}
+        first: list[tuple[Location, Term]] = []
 
-        def rebuild(cut: Location, kept: Mapping[Term, None]) -> bool:
+        def rebuild(cut: Location, kept: Mapping[Term, None], source: Source) -> None:
             lost = [
                 place
                 for place, value in self.constants[cut].items()
                 if t.eq(place, t.const(value, place.width)) not in kept
             ]
+            if source is None or not first:
+                first.extend((cut, place) for place in lost)
+                if source is None:
+                    self.refuted_at_entry.update({(cut, place): self.constants[cut][place] for place in lost})
             for place in lost:
                 del self.constants[cut][place]
-                rejected[cut].add(place)
             if lost:
                 self._build([cut])
-            return bool(lost)
 
         self.invariants = surviving(self, candidates, rebuild)
+        return first
 
     def _feasible(self, source: Source, guard: Sequence[Term]) -> bool:
         return not self.queries.refutes(guard, source is None, PRUNE_SECONDS)
