@@ -10,6 +10,7 @@ Where this gives up, or does not come to an end in its share of the time, the st
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 
@@ -27,8 +28,8 @@ from mcveto.dpg.strengthen.inductive_core import inductive_core
 from mcveto.dpg.strengthen.path_inputs import inputs_for
 from mcveto.dpg.strengthen.pdr import Path, Strengthening, Undecided
 from mcveto.dpg.strengthen.places import Samples, relevant_places
-from mcveto.dpg.strengthen.recombine import recombined
 from mcveto.dpg.strengthen.queries import OutOfTime, Queries
+from mcveto.dpg.strengthen.recombine import recombined
 from mcveto.dpg.strengthen.system import System
 from mcveto.dpg.strengthen.widen import Widening
 from mcveto.logic import terms as t
@@ -38,7 +39,11 @@ from mcveto.verdict import Verdict
 
 FIRST_SEEDS = 3
 MAX_LOCATIONS = 1500
-MAX_LEVELS = 60
+MAX_LEVELS = 200
+LEVELS_AT_ONCE = 3
+PAUSE_AFTER = 6.0
+PAUSE_SECONDS = 6.0
+PAUSE_SHARE = 0.3
 EXPLORE_SHARE = 0.3
 EXIT_SECONDS = 3.0
 VARY_SECONDS = 0.5
@@ -51,6 +56,14 @@ RECOMBINED_ITERATIONS = 12
 
 class GiveUp(Exception):
     """This strategy has nothing more to try."""
+
+
+class Decided(Exception):
+    """The other strategy has an answer."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.headline)
+        self.verdict = verdict
 
 
 class AutoDriver(Driver):
@@ -68,6 +81,8 @@ class AutoDriver(Driver):
         self._queries = Queries(program, self._remaining)
         self._explorer = Explorer(self.graph, self._steps, self._feasibility)
         self._thresholds = Thresholds()
+        self._single_steps = single_steps
+        self._paused = False
         self._widening = Widening(self._feasibility)
         self._learned: Candidates = {}
         self._varied: set[tuple[Location, Term]] = set()
@@ -76,9 +91,31 @@ class AutoDriver(Driver):
         try:
             return self._search()
         except (GiveUp, TooManyPaths, CannotCertify, Undecided) as problem:
-            return self._unknown(str(problem) or "the solver ran out of time")
+            reason = str(problem) or "the solver ran out of time"
         except OutOfTime:
             return self._unknown("time-out")
+        except Decided as decided:
+            return decided.verdict
+        answer = self._as_in_the_paper(self._remaining())
+        return answer if answer is not None else self._unknown(reason)
+
+    def _as_in_the_paper(self, seconds: float) -> Verdict | None:
+        """What splitting finds in so many seconds, if it decides."""
+        limits = dataclasses.replace(self._limits, seconds=seconds)
+        other = Driver(self._program, limits, self._seed, self._single_steps)
+        verdict = other.run()
+        if verdict.kind == "unknown":
+            return None
+        spent = {"seconds": round(time.monotonic() - self._started, 3)}
+        return dataclasses.replace(verdict, statistics={**verdict.statistics, **spent})
+
+    def _pause(self) -> None:
+        """Once, when it takes longer: what splitting solves quickly should not have to wait for us."""
+        if not self._paused and time.monotonic() - self._started > PAUSE_AFTER:
+            self._paused = True
+            answer = self._as_in_the_paper(min(PAUSE_SECONDS, PAUSE_SHARE * self._remaining()))
+            if answer is not None:
+                raise Decided(answer)
 
     def _search(self) -> Verdict:
         for seed in range(self._seed, self._seed + FIRST_SEEDS):
@@ -90,6 +127,7 @@ class AutoDriver(Driver):
             if seed == self._seed:
                 self._entry = found.visits[0].state
         while True:
+            self._pause()
             violated = self._explore()
             if violated is not None:
                 return violated
@@ -143,8 +181,12 @@ class AutoDriver(Driver):
             if self._is_safe(system):
                 return self._certified(system)
         strengthening = Strengthening(system)
+        found: list[Path] | bool = False
         try:
-            found = strengthening.run(MAX_LEVELS)
+            while not found and strengthening.level < MAX_LEVELS:
+                found = strengthening.run(LEVELS_AT_ONCE)
+                self._tell()
+                self._pause()
         finally:
             self.progress.refinements += strengthening.count
             self._remember(system, strengthening)

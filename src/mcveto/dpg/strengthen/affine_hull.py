@@ -23,9 +23,7 @@ def affine_relations(places: Sequence[Term], samples: Sequence[Sequence[int]], w
     if len(places) < 2 or not samples or len(samples[0]) < 2:
         return []
     points = [[t.signed(value, width) for value in row] for row in samples]
-    rows = [
-        [Fraction(points[i][at] - points[i][0]) for i in range(len(places))] for at in range(1, len(points[0]))
-    ]
+    rows = [[Fraction(points[i][at] - points[i][0]) for i in range(len(places))] for at in range(1, len(points[0]))]
     basis, pivots = _reduced(rows, len(places))
     found: list[Term] = []
     for free in range(len(places)):
@@ -58,7 +56,8 @@ def _reduced(rows: list[list[Fraction]], columns: int) -> tuple[list[list[Fracti
         scale = row[pivot]
         row = [value / scale for value in row]
         basis = [
-            [a - known[pivot] * b for a, b in zip(known, row, strict=True)] if known[pivot] else known for known in basis
+            [a - known[pivot] * b for a, b in zip(known, row, strict=True)] if known[pivot] else known
+            for known in basis
         ]
         basis.append(row)
         pivots.append(pivot)

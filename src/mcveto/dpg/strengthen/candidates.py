@@ -75,7 +75,9 @@ def _bounds(place: Term, values: Sequence[int], numbers: Sequence[int]) -> list[
     signed = [t.signed(value, width) for value in values]
     low, high = min(signed), max(signed)
     power = (1 << max(high, 1).bit_length()) - 1  # of a masked value
-    limits = sorted({-1, 0, 1, low, high, min(power, half - 1), *(number for number in numbers if -half <= number < half)})
+    limits = sorted(
+        {-1, 0, 1, low, high, min(power, half - 1), *(number for number in numbers if -half <= number < half)}
+    )
     above = [number for number in limits if number >= high][:LIMITS_PER_SIDE]
     below = [number for number in limits if number <= low][-LIMITS_PER_SIDE:]
     found = [t.sle(place, t.const(number, width)) for number in above]

@@ -33,9 +33,7 @@ class CannotCertify(Exception):
 
 def certify(system: System, steps: Steps, invariants: Mapping[Location, list[Term]]) -> Proof:
     facts = list(system.queries.facts.values())
-    found: dict[Location, list[Term]] = {
-        cut: [*facts, *invariants[cut]] for cut in system.cuts
-    }
+    found: dict[Location, list[Term]] = {cut: [*facts, *invariants[cut]] for cut in system.cuts}
     for location in reversed(system.shape.order):
         if location not in found:
             found[location] = _precondition(system, steps, location, found)

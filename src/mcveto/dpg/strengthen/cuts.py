@@ -47,7 +47,7 @@ class Shape:
 
     def _with_joins(self, heads: set[Location]) -> list[Location]:
         cuts = set(heads)
-        paths: dict[Location, int] = {location: 0 for location in self.order}
+        paths: dict[Location, int] = dict.fromkeys(self.order, 0)
         paths[self.entry] = 1
         for location in self.order:
             if location in cuts:

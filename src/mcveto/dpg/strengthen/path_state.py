@@ -71,14 +71,13 @@ class PathState(SymbolicState):
                     registers[cell.number] = t.zext(self.value(value), cell.bits)
                 else:
                     registers[cell.number] = t.var(f"dead {cell.name}", cell.bits)
-        for number, value in zip(pointers, (arrived.stack_pointer, arrived.frame_pointer), strict=True):
-            if value != ANY:
-                registers[number] = t.const(value, layout.cells[number].bits)
+        for number, pointer in zip(pointers, (arrived.stack_pointer, arrived.frame_pointer), strict=True):
+            if pointer != ANY:
+                registers[number] = t.const(pointer, layout.cells[number].bits)
         memory = self._memory.copy()
         for address, value, big_endian in _stores(outcome.memory, self._mem):
             _write(memory, self.value(address), self.value(value), big_endian)
         return PathState(layout, registers, memory, self._mem, self.fresh_before + len(outcome.fresh))
-
 
     def writes_through_pointers(self) -> bool:
         """Whether some write on the way here went to an address that is not constant."""
@@ -117,7 +116,11 @@ def _write(memory: SymbolicMemory, address: Term, value: Term, big_endian: bool)
 
 
 def state_at(
-    program: Program, location: Location, pointers: tuple[int, int], registers: Mapping[int, int], known: Mapping[int, int]
+    program: Program,
+    location: Location,
+    pointers: tuple[int, int],
+    registers: Mapping[int, int],
+    known: Mapping[int, int],
 ) -> PathState:
     """Any state at a location whose registers and bytes have the values given."""
     layout = program.decoder.layout

@@ -174,7 +174,9 @@ class Strengthening:
 
     def _seen(self, cut: Location, cube: Cube) -> bool:
         columns = [self._system.samples.values(cut, literal) for literal in cube]
-        return any(all(row) for row in zip(*columns, strict=True)) if columns else bool(self._system.samples.visits[cut])
+        return (
+            any(all(row) for row in zip(*columns, strict=True)) if columns else bool(self._system.samples.visits[cut])
+        )
 
     def _generalised(self, cut: Location, cube: Cube, level: int) -> Cube:
         current = list(cube)
@@ -223,9 +225,7 @@ class Strengthening:
         for cut, clauses in kept.items():
             self._system.invariants[cut].update(clauses)
             self.lemmas[cut] = [lemma for lemma in self.lemmas[cut] if lemma.clause not in clauses]
-        return all(
-            isinstance(self._answer(step.guard, step), Unsat) for step in self._exits if step.source is not None
-        )
+        return all(isinstance(self._answer(step.guard, step), Unsat) for step in self._exits if step.source is not None)
 
     def _settle(self, lemmas: Iterable[Lemma]) -> None:
         for lemma in lemmas:

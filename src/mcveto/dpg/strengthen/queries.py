@@ -69,7 +69,9 @@ class _Context:
 
 
 class Queries:
-    def __init__(self, program: Program, remaining: Callable[[], float], make: Callable[[], Solver] = make_solver) -> None:
+    def __init__(
+        self, program: Program, remaining: Callable[[], float], make: Callable[[], Solver] = make_solver
+    ) -> None:
         self._program = program
         self._remaining = remaining
         self._make = make

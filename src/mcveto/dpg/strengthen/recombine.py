@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from mcveto.dpg.location import Location
 from mcveto.dpg.runs import Choices, Run
@@ -34,7 +35,7 @@ def recombined(runs: Sequence[Run], heads: Iterable[Location], seed: int, length
             if start is None:
                 start = run, values[: visits[0].fresh_count]
             end = values[visits[-1].fresh_count :]
-            for here, there in zip(visits, visits[1:], strict=False):
+            for here, there in pairwise(visits):
                 trail = tuple(visit.location for visit in run.visits[here.number : there.number])
                 if len(pieces) < MAX_PIECES:
                     pieces.setdefault(trail, values[here.fresh_count : there.fresh_count])
