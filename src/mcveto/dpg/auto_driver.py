@@ -17,7 +17,7 @@ from collections.abc import Callable
 from mcveto.dpg.driver import Driver, Limits, Progress
 from mcveto.dpg.location import Location
 from mcveto.dpg.proof_check import recheck
-from mcveto.dpg.runs import Choices, Ending, Run
+from mcveto.dpg.runs import Choices, Ending, Run, Runner
 from mcveto.dpg.strengthen.big_steps import BigStep, TooManyPaths
 from mcveto.dpg.strengthen.candidates import Thresholds, by_mode, open_places, relations, tightest
 from mcveto.dpg.strengthen.certify import CannotCertify, certify
@@ -38,6 +38,9 @@ from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
 FIRST_SEEDS = 3
+# Steps of the first runs and of directed tests; `Limits.run_steps` is for runs that must go far.
+FIRST_STEPS = 1500
+DIRECTED_STEPS = 4000
 MAX_LOCATIONS = 1500
 MAX_LEVELS = 200
 LEVELS_AT_ONCE = 3
@@ -66,6 +69,13 @@ class Decided(Exception):
         self.verdict = verdict
 
 
+class _Runner(Runner):
+    """Runs of bounded length, the bound to be chosen."""
+
+    def limit(self, steps: int) -> None:
+        self._max_steps = steps
+
+
 class AutoDriver(Driver):
     """`Driver` with another way to refine; its runs, folding, verdicts and counts are the same."""
 
@@ -78,11 +88,13 @@ class AutoDriver(Driver):
         report: Callable[[Progress], None] | None = None,
     ) -> None:
         super().__init__(program, limits, seed, single_steps, report, speculate=False)
+        self._runner = self._bounded = _Runner(program, self._blocks, limits.run_steps, seed)
         self._queries = Queries(program, self._remaining)
         self._explorer = Explorer(self.graph, self._steps, self._feasibility)
         self._thresholds = Thresholds()
         self._single_steps = single_steps
         self._paused = False
+        self._ran_longer = False
         self._widening = Widening(self._feasibility)
         self._learned: Candidates = {}
         self._varied: set[tuple[Location, Term]] = set()
@@ -118,6 +130,7 @@ class AutoDriver(Driver):
                 raise Decided(answer)
 
     def _search(self) -> Verdict:
+        self._bounded.limit(min(FIRST_STEPS, self._limits.run_steps))
         for seed in range(self._seed, self._seed + FIRST_SEEDS):
             found = self._execute(Choices(seed=seed))
             if isinstance(found, Verdict):
@@ -126,6 +139,7 @@ class AutoDriver(Driver):
                 return self._unknown(f"the entry cannot run: {found.detail}")
             if seed == self._seed:
                 self._entry = found.visits[0].state
+        self._bounded.limit(min(DIRECTED_STEPS, self._limits.run_steps))
         while True:
             self._pause()
             violated = self._explore()
@@ -167,7 +181,7 @@ class AutoDriver(Driver):
             stage(system)
             if self._is_safe(system):
                 return self._certified(system)
-        violated = self._widen(system) or self._recombine(shape)
+        violated = self._run_longer() or self._widen(system) or self._recombine(shape)
         if violated is not None:
             return violated
         if self._size() > size:
@@ -290,6 +304,17 @@ class AutoDriver(Driver):
             raise GiveUp(f"self-check failed: {problem}")
         return Verdict("proved", assumptions=self._program.assumptions, statistics=self._statistics())
 
+    def _run_longer(self) -> Verdict | None:
+        """Once, a run to the full length where the first ones were cut off."""
+        first = self._runs[0]
+        if self._ran_longer or first.ending is not Ending.LIMIT:
+            return None
+        self._ran_longer = True
+        self._bounded.limit(self._limits.run_steps)
+        found = self._execute(first.choices)
+        self._bounded.limit(min(DIRECTED_STEPS, self._limits.run_steps))
+        return found if isinstance(found, Verdict) else None
+
     def _widen(self, system: System) -> Verdict | None:
         """Runs that pass the cut points in states not seen yet, breadth first."""
         before = self.progress.instructions
@@ -339,7 +364,9 @@ class AutoDriver(Driver):
         choices = inputs_for(self._program, self._queries, path, self._seed, budget)
         if choices is None:
             return "no inputs for a path that seems feasible"
+        self._bounded.limit(self._limits.run_steps)
         found = self._execute(choices)
+        self._bounded.limit(min(DIRECTED_STEPS, self._limits.run_steps))
         self._tell()
         return found if isinstance(found, Verdict) else _detail(found)
 

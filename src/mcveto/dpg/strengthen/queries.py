@@ -8,6 +8,7 @@ addresses only, every byte is a variable of its own: that is what bit-vector sol
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
@@ -128,7 +129,7 @@ class Queries:
             mentioned = self._leaves_of([*asked, *(forms[term] for term in context)])
             values = {leaf: solver.value(leaf) for leaf in mentioned if leaf.width}
             if is_flat:
-                return Model(values, lambda address: self._flat_byte(values, address))
+                return Model(values, partial(self._flat_byte, values))
             model = solver.model_memory(self._memory) if self._memory in mentioned else MemoryModel(0)
             wrong, found = self._checked([*wanted, *context], values, model, at_entry)
             if not wrong:
