@@ -28,7 +28,7 @@ from mcveto.program.program import Program, load_program
 from mcveto.program.spec import load_spec
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-PROGRAMS = ("fig10/x86-32/blast2", "fig10/x86-32/store-REACH-0", "fig10/ppc32-be/ex5", "machine/tricks/smc-decrypt")
+PROGRAMS = ("fig10/x86-32/blast2", "fig10/x86-32/ex8", "fig10/ppc32-be/slam1", "machine/tricks/smc-loop")
 
 
 def explored(name: str) -> tuple[Program, System, list[Run]]:
