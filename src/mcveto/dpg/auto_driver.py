@@ -17,7 +17,7 @@ from collections.abc import Callable
 from mcveto.dpg.driver import Driver, Limits, Progress
 from mcveto.dpg.location import Location
 from mcveto.dpg.proof_check import recheck
-from mcveto.dpg.runs import Choices, Ending, Run, Runner
+from mcveto.dpg.runs import CallStringTooLong, Choices, Ending, Run, Runner
 from mcveto.dpg.strengthen.big_steps import BigStep, TooManyPaths
 from mcveto.dpg.strengthen.candidates import Thresholds, by_mode, open_places, relations, tightest
 from mcveto.dpg.strengthen.certify import CannotCertify, certify
@@ -42,6 +42,7 @@ FIRST_SEEDS = 3
 FIRST_STEPS = 1500
 DIRECTED_STEPS = 4000
 MAX_LOCATIONS = 1500
+DEEPEST_UNFOLDED = 30
 MAX_LEVELS = 200
 LEVELS_AT_ONCE = 3
 PAUSE_AFTER = 6.0
@@ -57,8 +58,16 @@ RECOMBINED_RUNS = 3
 RECOMBINED_ITERATIONS = 12
 
 
+# A verdict within limits; told whether recursion is what made call strings useless.
+Otherwise = Callable[[Limits, bool], Verdict]
+
+
 class GiveUp(Exception):
     """This strategy has nothing more to try."""
+
+
+class TooManyLocations(Exception):
+    """Call strings make more locations than invariants can be found for."""
 
 
 class Decided(Exception):
@@ -86,13 +95,17 @@ class AutoDriver(Driver):
         seed: int = 0,
         single_steps: bool = False,
         report: Callable[[Progress], None] | None = None,
+        otherwise: Otherwise | None = None,
     ) -> None:
+        """`otherwise` is the strategy to ask where this one does not get on."""
         super().__init__(program, limits, seed, single_steps, report, speculate=False)
-        self._runner = self._bounded = _Runner(program, self._blocks, limits.run_steps, seed)
+        self._runner = self._bounded = _Runner(
+            program, self.blocks, limits.run_steps, seed, deepest_recursion=DEEPEST_UNFOLDED
+        )
         self._queries = Queries(program, self._remaining)
         self._explorer = Explorer(self.graph, self._steps, self._feasibility)
         self._thresholds = Thresholds()
-        self._single_steps = single_steps
+        self._otherwise = otherwise
         self._paused = False
         self._ran_longer = False
         self._widening = Widening(self._feasibility)
@@ -100,22 +113,26 @@ class AutoDriver(Driver):
         self._varied: set[tuple[Location, Term]] = set()
 
     def run(self) -> Verdict:
+        is_recursive = False
         try:
             return self._search()
+        except (CallStringTooLong, TooManyLocations):
+            is_recursive = True
+            reason = "too many call strings"
         except (GiveUp, TooManyPaths, CannotCertify, Undecided) as problem:
             reason = str(problem) or "the solver ran out of time"
         except OutOfTime:
             return self._unknown("time-out")
         except Decided as decided:
             return decided.verdict
-        answer = self._as_in_the_paper(self._remaining())
+        answer = self._by_splitting(self._remaining(), is_recursive)
         return answer if answer is not None else self._unknown(reason)
 
-    def _as_in_the_paper(self, seconds: float) -> Verdict | None:
-        """What splitting finds in so many seconds, if it decides."""
-        limits = dataclasses.replace(self._limits, seconds=seconds)
-        other = Driver(self._program, limits, self._seed, self._single_steps)
-        verdict = other.run()
+    def _by_splitting(self, seconds: float, is_recursive: bool = False) -> Verdict | None:
+        """What the paper's strategy finds in so many seconds, if it decides."""
+        if self._otherwise is None or seconds <= 0:
+            return None
+        verdict = self._otherwise(dataclasses.replace(self._limits, seconds=seconds), is_recursive)
         if verdict.kind == "unknown":
             return None
         spent = {"seconds": round(time.monotonic() - self._started, 3)}
@@ -125,7 +142,7 @@ class AutoDriver(Driver):
         """Once, when it takes longer: what splitting solves quickly should not have to wait for us."""
         if not self._paused and time.monotonic() - self._started > PAUSE_AFTER:
             self._paused = True
-            answer = self._as_in_the_paper(min(PAUSE_SECONDS, PAUSE_SHARE * self._remaining()))
+            answer = self._by_splitting(min(PAUSE_SECONDS, PAUSE_SHARE * self._remaining()))
             if answer is not None:
                 raise Decided(answer)
 
@@ -161,15 +178,15 @@ class AutoDriver(Driver):
                 return found
             self._tell()
             if len(self.graph.by_location) > MAX_LOCATIONS:
-                raise GiveUp(f"more than {MAX_LOCATIONS} locations")
+                raise TooManyLocations
         return None
 
     def _strengthen(self) -> Verdict | list[Path]:
         entry = min(node.location for node in self.graph.nodes.values() if node.is_start)
         size = self._size()
         shape = Shape(entry, self.graph.successors)
-        samples = Samples(self._runs, shape.cuts)
-        system = System(self._program, self._steps, self._blocks, shape, samples, self._queries)
+        samples = Samples(self.runs, shape.cuts)
+        system = System(self._program, self._steps, self.blocks, shape, samples, self._queries)
         system.assume_constants(self._thresholds.bounds)
         system.invariants = {cut: tightest(found) for cut, found in system.invariants.items()}
         if self._is_safe(system):
@@ -186,7 +203,7 @@ class AutoDriver(Driver):
             return violated
         if self._size() > size:
             return []
-        system.samples = Samples(self._runs, shape.cuts)
+        system.samples = Samples(self.runs, shape.cuts)
         ahead = self._look_ahead(system)
         if ahead is not None:
             return ahead
@@ -226,7 +243,7 @@ class AutoDriver(Driver):
                         if isinstance(found, Verdict):
                             return found
                         break
-        system.samples = Samples(self._runs, system.cuts)
+        system.samples = Samples(self.runs, system.cuts)
         return None
 
     def _look_ahead(self, system: System) -> Verdict | list[Path] | None:
@@ -306,7 +323,7 @@ class AutoDriver(Driver):
 
     def _run_longer(self) -> Verdict | None:
         """Once, a run to the full length where the first ones were cut off."""
-        first = self._runs[0]
+        first = self.runs[0]
         if self._ran_longer or first.ending is not Ending.LIMIT:
             return None
         self._ran_longer = True
@@ -331,13 +348,13 @@ class AutoDriver(Driver):
                     return None
             if not found_any:
                 break
-            system.samples = Samples(self._runs, system.cuts)
+            system.samples = Samples(self.runs, system.cuts)
         return None
 
     def _recombine(self, shape: Shape) -> Verdict | None:
         """A few long runs made of known iterations."""
         for number in range(RECOMBINED_RUNS):
-            for choices in recombined(self._runs, shape.heads, self._seed + number, RECOMBINED_ITERATIONS):
+            for choices in recombined(self.runs, shape.heads, self._seed + number, RECOMBINED_ITERATIONS):
                 found = self._execute(choices)
                 if isinstance(found, Verdict):
                     return found

@@ -19,7 +19,6 @@ from mcveto.dpg.strengthen.queries import Model, Unsat
 from mcveto.dpg.strengthen.system import System
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term, free_variables
-from mcveto.machine.pcode import Transfer
 
 MAX_LEMMAS = 60
 QUERY_SECONDS = 3.0
@@ -79,8 +78,9 @@ def _safe_end(
         if arrival is not None:
             ends.append(t.conj([*arrival, *(outcome.after(predicate) for predicate in invariants[target])]))
     safe = t.disj(ends)
-    if outcome.transfer is Transfer.RETURN:
-        matched = steps.goes_to(outcome, source.frames[-1]) if source.frames else t.FALSE
+    if steps.is_return(outcome):
+        address = steps.expected_return(source, None)
+        matched = steps.goes_to(outcome, address) if address is not None else t.FALSE
         safe = t.conj([matched, safe])
     return safe
 
