@@ -19,10 +19,19 @@ from mcveto.dpg.location import Location
 from mcveto.dpg.proof_check import recheck
 from mcveto.dpg.runs import CallStringTooLong, Choices, Ending, Run, Runner
 from mcveto.dpg.strengthen.big_steps import BigStep, TooManyPaths
-from mcveto.dpg.strengthen.candidates import Thresholds, by_mode, open_places, relations, tightest
+from mcveto.dpg.strengthen.candidates import (
+    MAX_PLACES,
+    Thresholds,
+    by_mode,
+    open_places,
+    relations,
+    thresholds,
+    tightest,
+)
 from mcveto.dpg.strengthen.certify import CannotCertify, certify
 from mcveto.dpg.strengthen.cuts import Shape
 from mcveto.dpg.strengthen.explore import Explorer
+from mcveto.dpg.strengthen.fuzz import Fuzzer
 from mcveto.dpg.strengthen.houdini import Candidates, surviving
 from mcveto.dpg.strengthen.inductive_core import inductive_core
 from mcveto.dpg.strengthen.path_inputs import inputs_for
@@ -39,8 +48,8 @@ from mcveto.verdict import Verdict
 
 FIRST_SEEDS = 3
 # Steps of the first runs and of directed tests; `Limits.run_steps` is for runs that must go far.
-FIRST_STEPS = 1500
-DIRECTED_STEPS = 4000
+FIRST_STEPS = 1000
+DIRECTED_STEPS = 2000
 MAX_LOCATIONS = 1500
 DEEPEST_UNFOLDED = 30
 MAX_LEVELS = 200
@@ -51,10 +60,13 @@ PAUSE_SHARE = 0.3
 EXPLORE_SHARE = 0.3
 EXIT_SECONDS = 3.0
 VARY_SECONDS = 0.5
+FUZZ_RUNS = 24
+FUZZ_STEPS = 300
 WIDENING_ROUNDS = 8
 WIDENING_RUNS = 40
 WIDENING_INSTRUCTIONS = 6000
 RECOMBINED_RUNS = 3
+RECOMBINED_INSTRUCTIONS = 3000
 RECOMBINED_ITERATIONS = 12
 
 
@@ -108,6 +120,7 @@ class AutoDriver(Driver):
         self._otherwise = otherwise
         self._paused = False
         self._ran_longer = False
+        self._fuzzed = False
         self._widening = Widening(self._feasibility)
         self._learned: Candidates = {}
         self._varied: set[tuple[Location, Term]] = set()
@@ -191,9 +204,11 @@ class AutoDriver(Driver):
         system.invariants = {cut: tightest(found) for cut, found in system.invariants.items()}
         if self._is_safe(system):
             return self._certified(system)
-        ahead = self._vary(system) or self._look_ahead(system)
+        ahead = self._fuzz(system) or self._vary(system) or self._look_ahead(system)
         if ahead is not None:
             return ahead
+        if self._size() > size:
+            return []
         for stage in (self._known_lemmas, self._relations, self._by_mode):
             stage(system)
             if self._is_safe(system):
@@ -226,6 +241,20 @@ class AutoDriver(Driver):
         if not found:
             raise GiveUp(f"no invariant within {MAX_LEVELS} levels")
         return self._certified(system)
+
+    def _fuzz(self, system: System) -> Verdict | None:
+        """Once, random inputs of the kind that the guards care about."""
+        if self._fuzzed:
+            return None
+        self._fuzzed = True
+        numbers = sorted({number for found in thresholds(system).values() for number in found if abs(number) < 1 << 16})
+        self._bounded.limit(min(FUZZ_STEPS, self._limits.run_steps))
+        for choices in Fuzzer(self._program, self._seed).tests(FUZZ_RUNS, FUZZ_STEPS, numbers):
+            found = self._execute(choices)
+            if isinstance(found, Verdict):
+                return found
+        self._bounded.limit(min(DIRECTED_STEPS, self._limits.run_steps))
+        return None
 
     def _vary(self, system: System) -> Verdict | None:
         """Runs in which what was constant so far has other values; they are samples for the next time."""
@@ -294,7 +323,7 @@ class AutoDriver(Driver):
         relevant = relevant_places(system.places, system.all_steps())
         candidates = {}
         for cut in system.cuts:
-            places = open_places(system, cut, relevant.get(cut, ()))
+            places = open_places(system, cut, relevant.get(cut, ()), MAX_PLACES)
             candidates[cut] = dict.fromkeys(by_mode(system, cut, places, system.invariants[cut]))
         self._keep(system, candidates)
 
@@ -353,8 +382,11 @@ class AutoDriver(Driver):
 
     def _recombine(self, shape: Shape) -> Verdict | None:
         """A few long runs made of known iterations."""
+        before = self.progress.instructions
         for number in range(RECOMBINED_RUNS):
             for choices in recombined(self.runs, shape.heads, self._seed + number, RECOMBINED_ITERATIONS):
+                if self.progress.instructions - before > RECOMBINED_INSTRUCTIONS:
+                    return None
                 found = self._execute(choices)
                 if isinstance(found, Verdict):
                     return found

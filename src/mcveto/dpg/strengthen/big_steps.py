@@ -11,12 +11,12 @@ a target, a wrong return or anything not explored. No exit can be taken iff the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mcveto.dpg.location import Location
 from mcveto.dpg.outcomes import Outcome
-from mcveto.dpg.steps import Steps
+from mcveto.dpg.steps import Literals, Steps
 from mcveto.dpg.strengthen.cuts import Shape
 from mcveto.dpg.strengthen.path_state import PathState
 from mcveto.logic import terms as t
@@ -58,6 +58,15 @@ class _Place:
     trail: tuple[Location, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """One outcome of a location's block: what takes it out of the graph, and into each known successor."""
+
+    outcome: Outcome
+    outside: list[Literals]
+    arrivals: list[tuple[Location, Literals]]
+
+
 class BigSteps:
     """Enumerates the steps from a cut point in a given state; `feasible` prunes paths."""
 
@@ -75,6 +84,8 @@ class BigSteps:
         self._live = live
         self._pointers = pointers
         self._feasible = feasible
+        self._reads: dict[Term, frozenset[Term]] = {}
+        self._ways: dict[Location, list[_Way]] = {}
         self.passed: dict[Location | None, dict[Location, list[BigStep]]] = {}
         """Per source and location between cut points, the paths that lead there."""
 
@@ -91,28 +102,38 @@ class BigSteps:
             if source is None or place.trail:
                 here = BigStep(source, place.location, place.guard, place.state, place.fresh, place.trail)
                 passed.setdefault(place.location, []).append(here)
-            for outcome in self._steps.outcomes(place.location):
-                self._take(source, place, outcome, found, waiting)
+            for way in self._ways_from(place.location):
+                self._take(source, place, way, found, waiting)
             if len(found) + len(waiting) > MAX_STEPS_PER_SOURCE:
                 raise TooManyPaths(f"more than {MAX_STEPS_PER_SOURCE} paths from {start}")
         return found
 
+    def _ways_from(self, location: Location) -> list[_Way]:
+        known = self._ways.get(location)
+        if known is None:
+            known = self._ways[location] = []
+            successors = self._shape.successors[location]
+            for outcome in self._steps.outcomes(location):
+                arrivals: list[tuple[Location, Literals]] = []
+                for target in successors:
+                    arrival = self._steps.into(location, outcome, target, ())
+                    if arrival is not None:
+                        arrivals.append((target, arrival))
+                known.append(_Way(outcome, self._steps.outside(location, outcome, successors), arrivals))
+        return known
+
     def _take(
-        self, source: Location | None, place: _Place, outcome: Outcome, found: list[BigStep], waiting: list[_Place]
+        self, source: Location | None, place: _Place, way: _Way, found: list[BigStep], waiting: list[_Place]
     ) -> None:
-        location, state = place.location, place.state
+        state, outcome = place.state, way.outcome
         fresh = (*place.fresh, *(state.value(variable) for variable in outcome.fresh))
-        trail = (*place.trail, location)
-        successors = self._shape.successors[location]
-        for literals in self._steps.outside(location, outcome, successors):
+        trail = (*place.trail, place.location)
+        for literals in way.outside:
             guard = self._extended(source, place, literals)
             if guard is not None:
                 found.append(BigStep(source, None, guard, state, fresh, trail, outcome.unsupported))
-        if outcome.unsupported:
-            return
-        for target in successors:
-            arrival = self._steps.into(location, outcome, target, ())
-            guard = None if arrival is None else self._extended(source, place, arrival)
+        for target, arrival in way.arrivals:
+            guard = self._extended(source, place, arrival)
             if guard is None:
                 continue
             after = state.after(outcome, target, self._live[target], self._pointers)
@@ -132,6 +153,34 @@ class BigSteps:
                 if part is not t.TRUE:
                     known[part] = None
         guard = tuple(known)
-        if len(guard) > len(place.guard) and not self._feasible(source, guard):
+        added = guard[len(place.guard) :]
+        if added and self._related(place.guard, added) and not self._feasible(source, guard):
             return None
         return guard
+
+    def _related(self, guard: Sequence[Term], added: Sequence[Term]) -> bool:
+        """Whether literals may contradict what a guard says: they speak of something it speaks of."""
+        reads = self._reads
+        for literal in (*guard, *added):
+            if literal not in reads:
+                reads[literal] = frozenset(_read(literal))
+        before = set().union(*(reads[literal] for literal in guard))
+        return any(not before.isdisjoint(reads[literal]) for literal in added) or len(added) > 1
+
+
+def _read(literal: Term) -> Iterator[Term]:
+    """The variables and the words at constant addresses that a literal reads; the memory if it reads others."""
+    stack, seen = [literal], {literal}
+    while stack:
+        term = stack.pop()
+        if term.op == "load" and term.args[0].op == "memory" and term.args[1].op == "const":
+            # Words that overlap are the same thing here.
+            for at in range(term.data[0]):
+                yield t.add(term.args[1], t.const(at, term.args[1].width))
+            continue
+        if term.op in ("var", "memory"):
+            yield term
+        for argument in term.args:
+            if argument not in seen:
+                seen.add(argument)
+                stack.append(argument)

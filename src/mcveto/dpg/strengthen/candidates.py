@@ -20,6 +20,7 @@ from mcveto.logic.terms import Term
 
 LIMITS_PER_SIDE = 2
 MAX_RELATED = 14
+MAX_PLACES = 40
 MAX_MODE_VALUES = 6
 MAX_MODES = 4
 MAX_SET = 4
@@ -88,11 +89,11 @@ def _bounds(place: Term, values: Sequence[int], numbers: Sequence[int]) -> list[
     return [candidate for candidate in found if candidate.op != "const"]
 
 
-def open_places(system: System, cut: Location, relevant: Iterable[Term]) -> list[Term]:
-    """The places worth relating: not constant, more than one bit, the ones with few values first."""
+def open_places(system: System, cut: Location, relevant: Iterable[Term], most: int = MAX_RELATED) -> list[Term]:
+    """The places worth relating: not constant, more than one bit, memory before registers."""
     constants = system.constants[cut]
     chosen = [place for place in _ordered(relevant) if place not in constants and place.width > 1]
-    return sorted(chosen, key=lambda place: (place.op == "var", place.serial))[:MAX_RELATED]
+    return sorted(chosen, key=lambda place: (place.op == "var", place.serial))[:most]
 
 
 def relations(system: System, cut: Location, places: Sequence[Term]) -> list[Term]:
@@ -158,34 +159,36 @@ def _pair(one: Term, other: Term, left: Sequence[int], right: Sequence[int]) -> 
 
 
 def by_mode(system: System, cut: Location, places: Sequence[Term], kept: Iterable[Term]) -> list[Term]:
-    """Constants, bounds and relations of the samples in which a place with few values has one of them."""
+    """Constants, bounds and relations of the samples in which a place with few values has one of them.
+
+    With many such places only constants are proposed, so that their number stays quadratic."""
     values = {place: system.samples.values(cut, place) for place in places}
     known = set(kept)
     modes = [place for place in places if 2 <= len(set(values[place])) <= MAX_MODE_VALUES]
     modes.sort(key=lambda place: len(set(values[place])))
+    related = set(places[:MAX_RELATED]) if len(modes) <= MAX_MODES else set()
     found: list[Term] = []
-    for mode in modes[:MAX_MODES]:
+    for mode in modes:
         for number in sorted(set(values[mode])):
             condition = t.eq(mode, t.const(number, mode.width))
             chosen = [at for at, value in enumerate(values[mode]) if value == number]
-            for candidate in _under(places, mode, {p: [values[p][at] for at in chosen] for p in places}):
+            under = {place: [values[place][at] for at in chosen] for place in places if place is not mode}
+            for candidate in _under(under, related):
                 if candidate not in known:
                     found.append(t.implies(condition, candidate))
     return [candidate for candidate in dict.fromkeys(found) if candidate.op != "const"]
 
 
-def _under(places: Sequence[Term], mode: Term, values: dict[Term, list[int]]) -> Iterator[Term]:
-    others = [place for place in places if place is not mode]
-    for place in others:
-        mine = values[place]
+def _under(values: dict[Term, list[int]], related: set[Term]) -> Iterator[Term]:
+    for place, mine in values.items():
+        width = place.width
         if min(mine) == max(mine):
-            yield t.eq(place, t.const(mine[0], place.width))
-        else:
-            width = place.width
+            yield t.eq(place, t.const(mine[0], width))
+        elif place in related:
             signed = [t.signed(value, width) for value in mine]
             yield t.sle(place, t.const(max(signed), width))
             yield t.sle(t.const(min(signed), width), place)
-    for one, other in combinations(others, 2):
+    for one, other in combinations([place for place in values if place in related], 2):
         if one.width == other.width and len(set(values[one])) > 1 and len(set(values[other])) > 1:
             yield from _pair(one, other, values[one], values[other])
 

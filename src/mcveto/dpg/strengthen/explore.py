@@ -21,6 +21,7 @@ from mcveto.dpg.strengthen.big_steps import BigStep
 QUERY_SECONDS = 0.5
 WITNESSES = 6
 WITNESSES_AHEAD = 16
+QUESTIONS_AHEAD = 400
 
 
 class Explorer:
@@ -57,10 +58,11 @@ class Explorer:
         self, exits: Iterable[BigStep], visits: Mapping[Location, Sequence[Witness]], remaining: Callable[[], float]
     ) -> Choices | None:
         """Inputs that should take a path out from a state at a cut point; None if none is found."""
-        for step in exits:
-            if step.source is None or step.unsupported:
-                continue
-            for witness in _spread(visits[step.source], WITNESSES_AHEAD):
+        candidates = [step for step in exits if step.source is not None and not step.unsupported]
+        most = max(2, min(WITNESSES_AHEAD, QUESTIONS_AHEAD // max(1, len(candidates))))
+        for step in candidates:
+            assert step.source is not None
+            for witness in _spread(visits[step.source], most):
                 key = (witness.run.number, witness.visit.number, step.source, step.guard)
                 if key in self._asked:
                     continue

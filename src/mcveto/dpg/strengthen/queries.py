@@ -94,10 +94,12 @@ class Queries:
         timeout: float = 2.0,
         where: Hashable = None,
         known: Mapping[Term, None] | None = None,
+        with_model: bool = True,
     ) -> Answer:
         """A model of the conjunction, or a core; None if the solver cannot decide in time.
 
-        What is `known` at `where` is asserted once instead of assumed each time, and left out of cores.
+        What is `known` at `where` is asserted once instead of assumed each time, and left out of cores. Without
+        `with_model` a model may be empty.
         """
         wanted = list(dict.fromkeys(literal for literal in literals if literal is not t.TRUE))
         for literal in wanted:
@@ -126,6 +128,8 @@ class Queries:
                 return Unsat({literal for literal in wanted if forms[literal] in core})
             if answer == "unknown":
                 return None
+            if is_flat and not with_model:
+                return Model({}, lambda address: 0)
             mentioned = self._leaves_of([*asked, *(forms[term] for term in context)])
             values = {leaf: solver.value(leaf) for leaf in mentioned if leaf.width}
             if is_flat:
@@ -157,7 +161,7 @@ class Queries:
         known: Mapping[Term, None] | None = None,
     ) -> bool:
         """Whether the conjunction is known to be unsatisfiable."""
-        return isinstance(self.ask(literals, at_entry, timeout, where, known), Unsat)
+        return isinstance(self.ask(literals, at_entry, timeout, where, known, with_model=False), Unsat)
 
     def _flat_byte(self, values: dict[Term, int], address: int) -> int:
         known = self._known(address, False)

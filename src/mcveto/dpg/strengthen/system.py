@@ -50,6 +50,7 @@ class System:
         """What is known to be inductive, the constants included."""
         self.steps_from: dict[Source, list[BigStep]] = {}
         self.sources: list[Source] = [None, *shape.cuts]
+        self._built_under: dict[Source, dict[Term, int]] = {}
         self.refuted_at_entry: dict[tuple[Location, Term], int] = {}
         """Values that all runs saw and that other inputs would change."""
 
@@ -107,6 +108,10 @@ class System:
     def _build(self, sources: Iterable[Source]) -> None:
         layout = self.program.decoder.layout
         for source in sources:
+            built_under = {} if source is None else dict(self.constants[source])
+            if self._built_under.get(source) == built_under:
+                continue
+            self._built_under[source] = built_under
             if source is None:
                 self.steps_from[None] = self._enumerate.of(None, entry_state(self.program))
                 continue
