@@ -174,7 +174,17 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
         closest=question.closest,
         symbolic_aliasing=question.aliasing == "symbolic",
     )
-    verdict = run_with_fold(program, question.fold, remaining(), question.seed, single_steps, report, method)
+
+    def by_splitting(limits: Limits, is_recursive: bool = False) -> Verdict:
+        fold = "pc" if is_recursive and question.fold == "auto" else question.fold
+        return run_with_fold(program, fold, limits, question.seed, single_steps, report, method)
+
+    if question.strategy == "auto" and question.fold != "pc":
+        from mcveto.dpg.auto_driver import AutoDriver
+
+        verdict = AutoDriver(program, remaining(), question.seed, single_steps, report, by_splitting).run()
+    else:
+        verdict = by_splitting(remaining())
     if question.after_violation and verdict.about == "return-address" and verdict.at is not None:
         from mcveto.dpg.after_violation import explore
 

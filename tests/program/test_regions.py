@@ -15,7 +15,7 @@ from .raw_programs import BASE, raw_program
 
 def permissions(folder: Path, *regions: RegionPermissions) -> dict[int, int]:
     program = raw_program(folder, "x86-32", Spec(regions=regions), bytes(range(256)))
-    found = {}
+    found: dict[int, int] = {}
     for offset in (0, 15, 16, 31, 32, 255):
         region = program.space.region_at(BASE + offset)
         assert region is not None

@@ -44,7 +44,8 @@ class SymbolicState:
                 done[current] = self._variable(current)
                 stack.pop()
                 continue
-            direct = current.op == "load" and current.args[0] is self._mem
+            # A word in the other byte order (a byte swap the terms recognised) is read from the chain of stores.
+            direct = current.op == "load" and current.args[0] is self._mem and self._memory.reads(*current.data)
             if current is self._mem:
                 done[current] = self._memory.term
                 stack.pop()
@@ -58,8 +59,11 @@ class SymbolicState:
                 done[current] = self._memory.load(done[current.args[1]], current.data[0])
             else:
                 arguments = tuple([done[x] for x in current.args])
-                done[current] = current if arguments == current.args else rebuild(current, arguments)
+                done[current] = current if arguments == current.args else self._rebuilt(current, arguments)
         return done[term]
+
+    def _rebuilt(self, term: Term, arguments: tuple[Term, ...]) -> Term:
+        return rebuild(term, arguments)
 
     def _variable(self, variable: Term) -> Term:
         cell = self._layout.by_name.get(str(variable.data))

@@ -49,6 +49,11 @@ class SymbolicMemory:
         twin._only_constant_writes = self._only_constant_writes
         return twin
 
+    def at_start(self) -> SymbolicMemory:
+        """The memory before anything was written."""
+        name, _ = self.initial.data
+        return SymbolicMemory(self._space, name)
+
     @property
     def term(self) -> Term:
         """The whole memory as one term over `initial`."""
@@ -56,6 +61,10 @@ class SymbolicMemory:
             self._chain = store(self._chain, address, value, self._big_endian)
         self._pending.clear()
         return self._chain
+
+    def reads(self, size: int, big_endian: bool) -> bool:
+        """Whether `load` is a load of that byte order."""
+        return size == 1 or big_endian == self._big_endian
 
     def load(self, address: Term, size: int) -> Term:
         base, offset = linear.without_constant(address), linear.constant_part(address)

@@ -1,0 +1,433 @@
+"""Strategy `auto`: the same runs, graph and TS as Algorithm 1, but proofs from invariants instead of splits.
+
+Rounds of: directed tests until the states known lead nowhere new; the steps between cut points under the constants the
+runs suggest; candidate invariants in stages, filtered by Houdini; property-directed strengthening. Whatever excludes
+every exit is turned into a proof and checked again; a path to an exit is run as a test, and what it explores starts the
+next round. Nothing found is believed: PROVED needs `recheck`, VIOLATED needs `confirm`.
+
+Where this gives up, or does not come to an end in its share of the time, the strategy of the paper takes over.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+
+from mcveto.dpg.driver import Driver, Limits, Progress
+from mcveto.dpg.location import Location
+from mcveto.dpg.proof_check import recheck
+from mcveto.dpg.runs import CallStringTooLong, Choices, Ending, Run, Runner
+from mcveto.dpg.strengthen.big_steps import BigStep, TooManyPaths
+from mcveto.dpg.strengthen.candidates import (
+    MAX_PLACES,
+    Thresholds,
+    by_mode,
+    open_places,
+    relations,
+    thresholds,
+    tightest,
+)
+from mcveto.dpg.strengthen.certify import CannotCertify, certify
+from mcveto.dpg.strengthen.cuts import Shape
+from mcveto.dpg.strengthen.explore import Explorer
+from mcveto.dpg.strengthen.fuzz import Fuzzer
+from mcveto.dpg.strengthen.houdini import Candidates, surviving
+from mcveto.dpg.strengthen.inductive_core import inductive_core
+from mcveto.dpg.strengthen.path_inputs import inputs_for
+from mcveto.dpg.strengthen.pdr import Path, Strengthening, Undecided
+from mcveto.dpg.strengthen.places import Samples, relevant_places
+from mcveto.dpg.strengthen.queries import OutOfTime, Queries
+from mcveto.dpg.strengthen.recombine import recombined
+from mcveto.dpg.strengthen.system import System
+from mcveto.dpg.strengthen.widen import Widening
+from mcveto.logic import terms as t
+from mcveto.logic.terms import Term
+from mcveto.program.program import Program
+from mcveto.verdict import Verdict
+
+FIRST_SEEDS = 3
+# Steps of the first runs and of directed tests; `Limits.run_steps` is for runs that must go far.
+FIRST_STEPS = 1000
+DIRECTED_STEPS = 2000
+MAX_LOCATIONS = 1500
+DEEPEST_UNFOLDED = 30
+MAX_LEVELS = 200
+LEVELS_AT_ONCE = 3
+PAUSE_AFTER = 6.0
+PAUSE_SECONDS = 6.0
+PAUSE_SHARE = 0.3
+EXPLORE_SHARE = 0.3
+EXIT_SECONDS = 3.0
+VARY_SECONDS = 0.5
+FUZZ_RUNS = 24
+FUZZ_STEPS = 300
+WIDENING_ROUNDS = 8
+WIDENING_RUNS = 40
+WIDENING_INSTRUCTIONS = 6000
+RECOMBINED_RUNS = 3
+RECOMBINED_INSTRUCTIONS = 3000
+RECOMBINED_ITERATIONS = 12
+
+
+# A verdict within limits; told whether recursion is what made call strings useless.
+Otherwise = Callable[[Limits, bool], Verdict]
+
+
+class GiveUp(Exception):
+    """This strategy has nothing more to try."""
+
+
+class TooManyLocations(Exception):
+    """Call strings make more locations than invariants can be found for."""
+
+
+class Decided(Exception):
+    """The other strategy has an answer."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.headline)
+        self.verdict = verdict
+
+
+class _Runner(Runner):
+    """Runs of bounded length, the bound to be chosen."""
+
+    def limit(self, steps: int) -> None:
+        self._max_steps = steps
+
+
+class AutoDriver(Driver):
+    """`Driver` with another way to refine; its runs, folding, verdicts and counts are the same."""
+
+    def __init__(
+        self,
+        program: Program,
+        limits: Limits,
+        seed: int = 0,
+        single_steps: bool = False,
+        report: Callable[[Progress], None] | None = None,
+        otherwise: Otherwise | None = None,
+    ) -> None:
+        """`otherwise` is the strategy to ask where this one does not get on."""
+        super().__init__(program, limits, seed, single_steps, report, speculate=False)
+        self._runner = self._bounded = _Runner(
+            program, self.blocks, limits.run_steps, seed, deepest_recursion=DEEPEST_UNFOLDED
+        )
+        self._queries = Queries(program, self._remaining)
+        self._explorer = Explorer(self.graph, self._steps, self._feasibility)
+        self._thresholds = Thresholds()
+        self._otherwise = otherwise
+        self._paused = False
+        self._ran_longer = False
+        self._fuzzed = False
+        self._widening = Widening(self._feasibility)
+        self._learned: Candidates = {}
+        self._varied: set[tuple[Location, Term]] = set()
+
+    def run(self) -> Verdict:
+        is_recursive = False
+        try:
+            return self._search()
+        except (CallStringTooLong, TooManyLocations):
+            is_recursive = True
+            reason = "too many call strings"
+        except (GiveUp, TooManyPaths, CannotCertify, Undecided) as problem:
+            reason = str(problem) or "the solver ran out of time"
+        except OutOfTime:
+            return self._unknown("time-out")
+        except Decided as decided:
+            return decided.verdict
+        answer = self._by_splitting(self._remaining(), is_recursive)
+        return answer if answer is not None else self._unknown(reason)
+
+    def _by_splitting(self, seconds: float, is_recursive: bool = False) -> Verdict | None:
+        """What the paper's strategy finds in so many seconds, if it decides."""
+        if self._otherwise is None or seconds <= 0:
+            return None
+        verdict = self._otherwise(dataclasses.replace(self._limits, seconds=seconds), is_recursive)
+        if verdict.kind == "unknown":
+            return None
+        spent = {"seconds": round(time.monotonic() - self._started, 3)}
+        return dataclasses.replace(verdict, statistics={**verdict.statistics, **spent})
+
+    def _pause(self) -> None:
+        """Once, when it takes longer: what splitting solves quickly should not have to wait for us."""
+        if not self._paused and time.monotonic() - self._started > PAUSE_AFTER:
+            self._paused = True
+            answer = self._by_splitting(min(PAUSE_SECONDS, PAUSE_SHARE * self._remaining()))
+            if answer is not None:
+                raise Decided(answer)
+
+    def _search(self) -> Verdict:
+        self._bounded.limit(min(FIRST_STEPS, self._limits.run_steps))
+        for seed in range(self._seed, self._seed + FIRST_SEEDS):
+            found = self._execute(Choices(seed=seed))
+            if isinstance(found, Verdict):
+                return found
+            if not found.visits:
+                return self._unknown(f"the entry cannot run: {found.detail}")
+            if seed == self._seed:
+                self._entry = found.visits[0].state
+        self._bounded.limit(min(DIRECTED_STEPS, self._limits.run_steps))
+        while True:
+            self._pause()
+            violated = self._explore()
+            if violated is not None:
+                return violated
+            paths = self._strengthen()
+            if isinstance(paths, Verdict):
+                return paths
+            violated = self._follow_all(paths)
+            if violated is not None:
+                return violated
+
+    def _explore(self) -> Verdict | None:
+        until = time.monotonic() + EXPLORE_SHARE * self._remaining()
+        while (choices := self._explorer.next_test(lambda: until - time.monotonic())) is not None:
+            self.progress.symbolic_runs = self._explorer.questions
+            found = self._execute(choices)
+            if isinstance(found, Verdict):
+                return found
+            self._tell()
+            if len(self.graph.by_location) > MAX_LOCATIONS:
+                raise TooManyLocations
+        return None
+
+    def _strengthen(self) -> Verdict | list[Path]:
+        entry = min(node.location for node in self.graph.nodes.values() if node.is_start)
+        size = self._size()
+        shape = Shape(entry, self.graph.successors)
+        samples = Samples(self.runs, shape.cuts)
+        system = System(self._program, self._steps, self.blocks, shape, samples, self._queries)
+        system.assume_constants(self._thresholds.bounds)
+        system.invariants = {cut: tightest(found) for cut, found in system.invariants.items()}
+        if self._is_safe(system):
+            return self._certified(system)
+        ahead = self._fuzz(system) or self._vary(system) or self._look_ahead(system)
+        if ahead is not None:
+            return ahead
+        if self._size() > size:
+            return []
+        for stage in (self._known_lemmas, self._relations, self._by_mode):
+            stage(system)
+            if self._is_safe(system):
+                return self._certified(system)
+        violated = self._run_longer() or self._widen(system) or self._recombine(shape)
+        if violated is not None:
+            return violated
+        if self._size() > size:
+            return []
+        system.samples = Samples(self.runs, shape.cuts)
+        ahead = self._look_ahead(system)
+        if ahead is not None:
+            return ahead
+        for stage in (self._relations, self._by_mode):
+            stage(system)
+            if self._is_safe(system):
+                return self._certified(system)
+        strengthening = Strengthening(system)
+        found: list[Path] | bool = False
+        try:
+            while not found and strengthening.level < MAX_LEVELS:
+                found = strengthening.run(LEVELS_AT_ONCE)
+                self._tell()
+                self._pause()
+        finally:
+            self.progress.refinements += strengthening.count
+            self._remember(system, strengthening)
+        if isinstance(found, list):
+            return found
+        if not found:
+            raise GiveUp(f"no invariant within {MAX_LEVELS} levels")
+        return self._certified(system)
+
+    def _fuzz(self, system: System) -> Verdict | None:
+        """Once, random inputs of the kind that the guards care about."""
+        if self._fuzzed:
+            return None
+        self._fuzzed = True
+        numbers = sorted({number for found in thresholds(system).values() for number in found if abs(number) < 1 << 16})
+        self._bounded.limit(min(FUZZ_STEPS, self._limits.run_steps))
+        for choices in Fuzzer(self._program, self._seed).tests(FUZZ_RUNS, FUZZ_STEPS, numbers):
+            found = self._execute(choices)
+            if isinstance(found, Verdict):
+                return found
+        self._bounded.limit(min(DIRECTED_STEPS, self._limits.run_steps))
+        return None
+
+    def _vary(self, system: System) -> Verdict | None:
+        """Runs in which what was constant so far has other values; they are samples for the next time."""
+        for (cut, place), value in system.refuted_at_entry.items():
+            if (cut, place) in self._varied:
+                continue
+            self._varied.add((cut, place))
+            differs = t.ne(place, t.const(value, place.width))
+            for step in system.steps_from[None]:
+                if step.target == cut and step.pre(differs) is not t.FALSE:
+                    path = Path((step,))
+                    choices = inputs_for(self._program, self._queries, path, self._seed, VARY_SECONDS, [differs])
+                    if choices is not None:
+                        found = self._execute(choices)
+                        if isinstance(found, Verdict):
+                            return found
+                        break
+        system.samples = Samples(self.runs, system.cuts)
+        return None
+
+    def _look_ahead(self, system: System) -> Verdict | list[Path] | None:
+        """Tests along whole paths out of the graph; what is to be done next if there was one."""
+        open_exits = [step for step in system.exits() if not self._excluded(system, step)]
+        until = time.monotonic() + EXPLORE_SHARE * self._remaining()
+        size = self._size()
+        while True:
+            choices = self._explorer.next_test_ahead(
+                open_exits, system.samples.visits, lambda: until - time.monotonic()
+            )
+            if choices is None:
+                return None if self._size() == size else []
+            found = self._execute(choices)
+            if isinstance(found, Verdict):
+                return found
+
+    def _is_safe(self, system: System) -> bool:
+        return all(self._excluded(system, step) for step in system.exits())
+
+    def _excluded(self, system: System, step: BigStep) -> bool:
+        known = system.invariants[step.source] if step.source is not None else {}
+        return self._queries.refutes(step.guard, step.source is None, EXIT_SECONDS, step.source, known)
+
+    def _known_lemmas(self, system: System) -> None:
+        """What was learned before the graph grew, where it is still inductive."""
+        candidates = {
+            cut: {
+                clause: None
+                for clause in self._learned.get(cut, ())
+                if clause not in system.invariants[cut] and system.samples.holds(cut, clause)
+            }
+            for cut in system.cuts
+        }
+        self._keep(system, candidates)
+
+    def _relations(self, system: System) -> None:
+        relevant = relevant_places(system.places, system.all_steps())
+        self._keep(
+            system,
+            {
+                cut: dict.fromkeys(relations(system, cut, open_places(system, cut, relevant.get(cut, ()))))
+                for cut in system.cuts
+            },
+        )
+
+    def _by_mode(self, system: System) -> None:
+        relevant = relevant_places(system.places, system.all_steps())
+        candidates = {}
+        for cut in system.cuts:
+            places = open_places(system, cut, relevant.get(cut, ()), MAX_PLACES)
+            candidates[cut] = dict.fromkeys(by_mode(system, cut, places, system.invariants[cut]))
+        self._keep(system, candidates)
+
+    def _keep(self, system: System, candidates: Candidates) -> None:
+        for cut, found in surviving(system, candidates, background=system.invariants).items():
+            system.invariants[cut].update(tightest(found))
+
+    def _remember(self, system: System, strengthening: Strengthening) -> None:
+        for cut in system.cuts:
+            learned = self._learned.setdefault(cut, {})
+            learned.update(dict.fromkeys(lemma.clause for lemma in strengthening.lemmas[cut]))
+            learned.update(system.invariants[cut])
+
+    def _certified(self, system: System) -> Verdict:
+        if self._program.image.import_area is not None or self._program.image.unspecified:
+            return self._unknown("the file depends on code or data that is not in it (imports)")
+        invariants = inductive_core(system)
+        if invariants is None:
+            raise GiveUp("an invariant could not be confirmed")
+        proof = certify(system, self._steps, invariants)
+        assert self._entry is not None
+        problem = recheck(self._program, proof, self._steps, self._entry, max(10.0, self._limits.query_seconds))
+        if problem:
+            raise GiveUp(f"self-check failed: {problem}")
+        return Verdict("proved", assumptions=self._program.assumptions, statistics=self._statistics())
+
+    def _run_longer(self) -> Verdict | None:
+        """Once, a run to the full length where the first ones were cut off."""
+        first = self.runs[0]
+        if self._ran_longer or first.ending is not Ending.LIMIT:
+            return None
+        self._ran_longer = True
+        self._bounded.limit(self._limits.run_steps)
+        found = self._execute(first.choices)
+        self._bounded.limit(min(DIRECTED_STEPS, self._limits.run_steps))
+        return found if isinstance(found, Verdict) else None
+
+    def _widen(self, system: System) -> Verdict | None:
+        """Runs that pass the cut points in states not seen yet, breadth first."""
+        before = self.progress.instructions
+        runs = 0
+        for _ in range(WIDENING_ROUNDS):
+            found_any = False
+            for choices in self._widening.tests(system):
+                found = self._execute(choices)
+                if isinstance(found, Verdict):
+                    return found
+                found_any = True
+                runs += 1
+                if runs >= WIDENING_RUNS or self.progress.instructions - before > WIDENING_INSTRUCTIONS:
+                    return None
+            if not found_any:
+                break
+            system.samples = Samples(self.runs, system.cuts)
+        return None
+
+    def _recombine(self, shape: Shape) -> Verdict | None:
+        """A few long runs made of known iterations."""
+        before = self.progress.instructions
+        for number in range(RECOMBINED_RUNS):
+            for choices in recombined(self.runs, shape.heads, self._seed + number, RECOMBINED_ITERATIONS):
+                if self.progress.instructions - before > RECOMBINED_INSTRUCTIONS:
+                    return None
+                found = self._execute(choices)
+                if isinstance(found, Verdict):
+                    return found
+        return None
+
+    def _follow_all(self, paths: list[Path]) -> Verdict | None:
+        """Runs paths to exits as tests; one of them must explore something new."""
+        before = self._size()
+        problems: dict[str, None] = {}
+        for path in paths:
+            found = self._follow(path)
+            if isinstance(found, Verdict):
+                return found
+            problems[found] = None
+        if paths and self._size() == before:
+            raise GiveUp("; ".join(problems))
+        return None
+
+    def _follow(self, path: Path) -> Verdict | str:
+        """The violation that a path leads to, or why it does not."""
+        if path.steps[-1].unsupported:
+            return path.steps[-1].unsupported
+        budget = max(0.1, min(4 * self._limits.query_seconds, self._remaining()))
+        choices = inputs_for(self._program, self._queries, path, self._seed, budget)
+        if choices is None:
+            return "no inputs for a path that seems feasible"
+        self._bounded.limit(self._limits.run_steps)
+        found = self._execute(choices)
+        self._bounded.limit(min(DIRECTED_STEPS, self._limits.run_steps))
+        self._tell()
+        return found if isinstance(found, Verdict) else _detail(found)
+
+    def _size(self) -> int:
+        return sum(map(len, self.graph.successors.values())) + len(self.graph.by_location)
+
+    def _count(self) -> None:
+        super()._count()
+        self.progress.solver_calls += self._queries.count
+
+
+def _detail(run: Run) -> str:
+    if run.ending is Ending.UNSUPPORTED:
+        return run.detail
+    return "a run did not go where the solver sent it"

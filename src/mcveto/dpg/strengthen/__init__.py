@@ -1,0 +1,1 @@
+"""Strategy `auto`: invariants speculated and filtered, then strengthened towards the property."""

@@ -1,0 +1,47 @@
+"""The part of an inductive invariant that a proof needs.
+
+Starting from what refutes the exits, whatever a needed conjunct needs one step earlier is needed too (the cores of its
+induction). The constants the steps were built under are all kept.
+"""
+
+from __future__ import annotations
+
+from mcveto.dpg.location import Location
+from mcveto.dpg.strengthen.queries import Unsat
+from mcveto.dpg.strengthen.system import System
+from mcveto.logic import terms as t
+from mcveto.logic.terms import Term
+
+QUERY_SECONDS = 3.0
+
+
+def inductive_core(system: System) -> dict[Location, list[Term]] | None:
+    """Inductive conjuncts of the system's invariants that exclude every exit; None if that cannot be shown."""
+    needed: dict[Location, dict[Term, None]] = {
+        cut: {t.eq(place, t.const(value, place.width)): None for place, value in system.constants[cut].items()}
+        for cut in system.cuts
+    }
+    waiting = [(cut, literal) for cut in system.cuts for literal in needed[cut]]
+
+    def need(source: Location | None, literals: list[Term]) -> bool:
+        known = [*needed[source], *system.invariants[source]] if source is not None else []
+        answer = system.queries.ask([*literals, *known], source is None, QUERY_SECONDS)
+        if not isinstance(answer, Unsat):
+            return False
+        if source is not None:
+            for literal in system.invariants[source]:
+                if literal in answer.core and literal not in needed[source]:
+                    needed[source][literal] = None
+                    waiting.append((source, literal))
+        return True
+
+    for step in system.exits():
+        if not need(step.source, list(step.guard)):
+            return None
+    while waiting:
+        cut, literal = waiting.pop()
+        for step in system.into(cut):
+            before = step.pre(literal)
+            if before is not t.TRUE and not need(step.source, [*step.guard, t.bnot(before)]):
+                return None
+    return {cut: list(literals) for cut, literals in needed.items()}
