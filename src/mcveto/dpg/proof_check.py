@@ -23,32 +23,18 @@ from mcveto.dpg.location import Location
 from mcveto.dpg.matched_reachability import pending_addresses
 from mcveto.dpg.outcomes import Outcome
 from mcveto.dpg.proof import Proof
+from mcveto.dpg.refuter import Refuter
 from mcveto.dpg.state import SymbolicState
 from mcveto.dpg.steps import Steps
 from mcveto.dpg.ways import Way
 from mcveto.logic import terms as t
-from mcveto.logic.solver import make_solver
 from mcveto.logic.terms import Term
 from mcveto.program.program import Program
 
 
 def recheck(program: Program, proof: Proof, steps: Steps, entry: SymbolicState, timeout: float) -> str:
     """What is wrong with the proof, or "" if it holds."""
-    solvers = (make_solver("z3"), make_solver("bitwuzla"))
-
-    def refutes(*literals: Term) -> str:
-        """ "unsat" from the first solver that can decide, else what the last one said."""
-        answer = "unknown"
-        for solver in solvers:
-            solver.push()
-            for literal in literals:
-                solver.add(literal)
-            answer = solver.check((), timeout)
-            solver.pop()
-            if answer != "unknown":
-                break
-        return answer
-
+    refutes = Refuter(program, timeout).check
     by_location = proof.invariants()
     row = program.decoder.row
     starts = [node.location for node in proof.nodes if node.is_start]

@@ -1,0 +1,84 @@
+"""Refutes formulas over one state, knowing the bytes that no run can change.
+
+A formula may read memory through an address that is not constant, e.g. a jump table. Bytes of the image that cannot be
+written have their values in every state, but asserting all of them each time would drown the solver. They are asserted
+when a model gets one wrong. Leaving some out can only make more satisfiable, so "unsat" needs no more of them.
+"""
+
+from __future__ import annotations
+
+from mcveto.logic import terms as t
+from mcveto.logic.evaluate import Evaluator
+from mcveto.logic.solver import Solver, make_solver
+from mcveto.logic.terms import Term, free_variables
+from mcveto.program.program import Program
+
+MAX_ROUNDS = 200
+WINDOW = 256
+
+
+class Refuter:
+    """Asks z3 first and bitwuzla where z3 cannot decide."""
+
+    def __init__(self, program: Program, timeout: float) -> None:
+        self._space = program.space
+        self._timeout = timeout
+        self._memory = t.memory("mem", program.space.address_bits)
+        self._solvers = (make_solver("z3"), make_solver("bitwuzla"))
+        self._facts: dict[int, Term] = {}
+
+    def check(self, *literals: Term) -> str:
+        """ "unsat" from the first solver that can decide, else what the last one said."""
+        answer = "unknown"
+        for solver in self._solvers:
+            answer = self._ask(solver, literals)
+            if answer != "unknown":
+                break
+        return answer
+
+    def _ask(self, solver: Solver, literals: tuple[Term, ...]) -> str:
+        reads_memory = self._memory in free_variables(list(literals))
+        for _ in range(MAX_ROUNDS):
+            solver.push()
+            try:
+                for literal in literals:
+                    solver.add(literal)
+                for fact in self._facts.values() if reads_memory else ():
+                    solver.add(fact)
+                answer = solver.check((), self._timeout)
+                if answer != "sat" or not reads_memory:
+                    return answer
+                misread = self._misread(solver, literals)
+            finally:
+                solver.pop()
+            if not misread:
+                return answer
+            for address in misread:
+                self._learn(address)
+        return "unknown"
+
+    def _misread(self, solver: Solver, literals: tuple[Term, ...]) -> list[int]:
+        """Addresses of fixed bytes that the formula reads and the model has wrong."""
+        values = {variable: solver.value(variable) for variable in free_variables(list(literals)) if variable.width}
+        model = solver.model_memory(self._memory)
+        wrong: dict[int, None] = {}
+
+        def byte(_: Term, address: int) -> int:
+            fixed = self._space.fixed_bytes(address, 1)
+            guessed = model.byte(address)
+            if fixed is not None and fixed[0] != guessed:
+                wrong[address] = None
+            return guessed
+
+        evaluator = Evaluator(lambda variable: values.get(variable, 0), byte)
+        for literal in literals:
+            evaluator.value(literal)
+        return list(wrong)
+
+    def _learn(self, address: int) -> None:
+        start = address & ~(WINDOW - 1)
+        for where in range(start, start + WINDOW):
+            fixed = self._space.fixed_bytes(where, 1)
+            if fixed is not None and where not in self._facts:
+                cell = t.load(self._memory, t.const(where, self._space.address_bits), 1, False)
+                self._facts[where] = t.eq(cell, t.const(fixed[0], 8))
