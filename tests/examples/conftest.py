@@ -162,8 +162,8 @@ class Machine:
         self._values = [value]
         return self._go(self.pc)
 
-    def word(self, address: int) -> int:
-        content = bytes(self.engine.mem_read(address, 4))
+    def word(self, address: int, size: int = 4) -> int:
+        content = bytes(self.engine.mem_read(address, size))
         return int.from_bytes(content, "little" if self.little_endian else "big")
 
     def _go(self, start: int, limit: int = 5_000_000) -> str:
