@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from .overlay_cases import DATA, OverlayCase, check, ids, names
+from mcveto.machine.isa import decoder_for
+
+from .overlay_cases import DATA, OverlayCase, check, ids, names, outcome
 
 FAMILY = "arm"
 ISA = "arm"
@@ -63,3 +65,15 @@ def test_entry_matters(case: OverlayCase) -> None:
 
 def test_every_entry_has_a_case() -> None:
     assert {case.id for case in CASES} == ids(FAMILY)
+
+
+@pytest.mark.parametrize(
+    ("code", "loaded", "base"),
+    [("d0e90001", ("r0", "r1"), "r0"), ("d1e90201", ("r0", "r1"), "r1"), ("dbe90012", ("r1", "r2"), "r11")],
+)
+def test_two_registers_loaded_into_the_base(code: str, loaded: tuple[str, str], base: str) -> None:
+    """ldrd r0,r1,[r0], ldrd r0,r1,[r1,#8] and ldrd r1,r2,[r11]: both words come from the old base."""
+    offset = 8 if base == "r1" else 0
+    first, second = 0x03020100, 0x07060504
+    case = OverlayCase("", ISA, code, {loaded[0]: first, loaded[1]: second}, {base: DATA - offset}, thumb=True)
+    assert outcome(decoder_for(ISA), case) == case.expect

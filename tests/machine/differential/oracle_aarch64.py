@@ -19,7 +19,7 @@ GENERAL = (*(f"x{i}" for i in range(31)), "sp")
 VECTORS = tuple(f"q{i}" for i in range(32))
 
 # Exclusive stores: the monitor of an earlier case is still set. LDAPR: not in Unicorn's processor. Signed minimum and
-# maximum below 64 bits: Unicorn compares zero-extended values (C6.2 LDSMAX: signed).
+# maximum below 64 bits: Unicorn compares zero-extended values (the manual: signed).
 _NOT_JUDGED = re.compile(r"stl?x.*|ldapr.*")
 _SIGNED = re.compile(r"(?:ld|st)s(?:max|min).*")
 

@@ -67,9 +67,9 @@ class BlockOracle(UnicornOracle):
 
 
 def excuse(instruction: Instruction, case: Case, ours: Outcome) -> bool:
-    """LDM, STM, LDRD, STRD and exclusives trap when misaligned (A3.2.1); Unicorn performs them. The monitor of an
+    """LDM, STM, LDRD, STRD and exclusives trap when misaligned; Unicorn performs them. The monitor of an
     earlier case is still set. A branch to an address that is 2 modulo 4 in ARM state is UNPREDICTABLE. YIELD is a hint
-    (A8.8.426), which the processor Unicorn models does not know."""
+    that the processor Unicorn models does not know."""
     if instruction.mnemonic.startswith(("strex", "stlex")) or instruction.mnemonic == "yield":
         return True
     start = case.pc & ~1
