@@ -29,7 +29,7 @@ HALT = "halt"
 MAX_BYTES = 1 << 28
 
 
-class Record(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+class Record(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A part of the file; a key that is not known is an error."""
 
 

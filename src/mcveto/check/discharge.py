@@ -38,6 +38,8 @@ class Checked:
     """What was checked; `problem` is empty if every obligation holds."""
 
     problem: str
+    undecided: bool
+    """Whether the problem is only that no solver could tell."""
     obligations: int
     seconds: float
     program: Program | None
@@ -47,23 +49,28 @@ def check(certificate: Certificate, image: Image, effort: Effort) -> Checked:
     """Re-proves a certificate about the program in `image`."""
     started = time.monotonic()
     program: Program | None = None
-    problem, count = "", 0
+    problem, undecided, count = "", False, 0
     try:
         program = read_program(certificate, image)
-        for found, number in _results(Checker(certificate, program), effort):
-            problem, count = found, count + number
-            if problem:
+        for found, answer, number in _results(Checker(certificate, program), effort):
+            count += number
+            if found and (not problem or undecided):
+                problem, undecided = found, answer == "unknown"
+            if problem and not undecided:
                 break
     except Rejected as error:
-        problem = str(error)
-    return Checked(problem, count, time.monotonic() - started, program)
+        problem, undecided = str(error), False
+    return Checked(problem, undecided, count, time.monotonic() - started, program)
 
 
 _shared: tuple[Checker, Effort] | None = None
 
 
-def _results(checker: Checker, effort: Effort) -> Iterator[tuple[str, int]]:
-    """(problem or "", obligations) of the entry and of each location."""
+Result = tuple[str, str, int]
+
+
+def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
+    """(problem or "", the solvers' answer, obligations) of the entry and of each location."""
     global _shared
     _shared = checker, effort
     places = range(-1, len(checker.locations))
@@ -75,7 +82,7 @@ def _results(checker: Checker, effort: Effort) -> Iterator[tuple[str, int]]:
         yield from pool.imap_unordered(_check_place, places)
 
 
-def _check_place(number: int) -> tuple[str, int]:
+def _check_place(number: int) -> Result:
     """Checks the obligations of one location (-1: of the entry)."""
     assert _shared is not None
     checker, effort = _shared
@@ -87,28 +94,36 @@ def _check_place(number: int) -> tuple[str, int]:
             answer = refuted(obligation, effort)
             if answer != "unsat":
                 what = "does not hold" if answer == "sat" else f"is not decided in {effort.timeout:g} s"
-                return f"{obligation.what} {what}", count
+                return f"{obligation.what} {what}", answer, count
     except Rejected as error:
-        return str(error), count
-    return "", count
+        return str(error), "sat", count
+    return "", "unsat", count
 
 
 def refuted(obligation: Obligation, effort: Effort) -> str:
     """ "unsat" if the obligation holds, "sat" if it does not, "unknown" if nobody can tell."""
-    solver = z3.Solver()
-    solver.set("timeout", int(1000 * effort.timeout))
+    answer = "unknown"
+    for make in (z3.SimpleSolver, z3.Solver):
+        solver = make()
+        answer = _z3(obligation, solver, effort.timeout)
+        if answer != "unknown":
+            break
+    if answer == "unknown" or (answer == "unsat" and effort.second):
+        return _bitwuzla(solver.to_smt2(), effort.timeout)
+    return answer
+
+
+def _z3(obligation: Obligation, solver: Any, timeout: float) -> str:
+    """Z3's answer; `solver` then holds the obligation with the known bytes that turned out to matter."""
+    solver.set("timeout", int(1000 * timeout))
     solver.add(*obligation.formulas)
     for _ in range(MAX_ROUNDS):
         answer = str(solver.check())
-        if answer != "sat":
-            break
-        contradicted = _contradicted(obligation, solver.model())
+        contradicted = _contradicted(obligation, solver.model()) if answer == "sat" else []
         if not contradicted:
-            return "sat"
+            return answer
         solver.add(*contradicted)
-    if answer == "unsat" and not effort.second:
-        return answer
-    return _bitwuzla(solver.to_smt2(), effort.timeout) if answer in ("unsat", "unknown") else "unknown"
+    return "unknown"
 
 
 def _contradicted(obligation: Obligation, model: Any) -> list[Any]:

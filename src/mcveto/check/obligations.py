@@ -112,10 +112,16 @@ class Checker:
 
     def _place(self, location: file.Location) -> Place:
         """Obligation 2, and that the location is no target."""
-        code = tuple(bytes.fromhex(line.split(" ")[0]) for line in location.code)
+        try:
+            code = tuple(bytes.fromhex(line.split(" ")[0]) for line in location.code)
+        except ValueError:
+            raise Rejected(f"{location.id}: code that is not hexadecimal") from None
         pointers = [None if text == ANY else _number(text) for text in (location.stack_pointer, location.frame_pointer)]
         frames = tuple(map(_number, location.frames))
         place = Place(location.id, _number(location.pc), code, pointers[0], pointers[1], frames)
+        numbers = (place.pc, place.stack_pointer or 0, place.frame_pointer or 0, *frames)
+        if max(numbers) > self._row.address_mask:
+            raise Rejected(f"{location.id}: a number that is no address")
         instructions = self._steps.instructions(place)
         if location.code != tuple(f"{item.bytes.hex()} {item.text}" for item in instructions if item.bytes):
             raise Rejected(f"{location.id}: the text of an instruction is wrong")
@@ -126,9 +132,10 @@ class Checker:
     def _parse(self, certificate: Certificate) -> dict[str, Formula]:
         """The invariants as formulas over the state's variables."""
         texts = [c for location in certificate.locations for way in location.invariant for c in way]
-        for text in texts:
-            _require_one_expression(text)
-        names = {**self._vocabulary.variables, "mem": self._vocabulary.memory}
+        used = {symbol.strip("|") for text in texts for symbol in _symbols(text)}
+        cells = self._program.decoder.layout.cells
+        names = {cell.name: self._vocabulary.variable(cell) for cell in cells if cell.name in used}
+        names["mem"] = self._vocabulary.memory
         try:
             parsed = iter(z3.parse_smt2_string("\n".join(f"(assert {text})" for text in texts), decls=names))
             invariants = {
@@ -143,10 +150,8 @@ class Checker:
 
     def initiation(self) -> Obligation:
         """Obligation 4: the entry state is like the end of a step that nothing precedes."""
-        cells = self._program.decoder.layout.cells
-        registers = {cell.number: self._vocabulary.before(cell) for cell in cells} | dict(self._program.registers)
         entry = self._program.entry
-        outcome = Outcome([], registers, self._vocabulary.memory, Transfer.JUMP, entry, entry)
+        outcome = Outcome([], dict(self._program.registers), self._vocabulary.memory, Transfer.JUMP, entry, entry)
         safe = self._safe(outcome, (self._program.return_sentinel,), self._start)
         return Obligation("initiation", (z3.Not(safe),), self._space.initial_byte)
 
@@ -159,7 +164,7 @@ class Checker:
             (self._steps.frame_pointer, place.frame_pointer),
         ):
             if value is not None:
-                before.append(self._vocabulary.variables[cell.name] == value)
+                before.append(self._vocabulary.variable(cell) == value)
         for number, outcome in enumerate(self._steps.outcomes(place)):
             what = f"step {number} of {location.id} at {location.pc}"
             if outcome.unsupported:
@@ -204,14 +209,14 @@ class Checker:
         new: list[tuple[Any, Any]] = [(self._vocabulary.memory, outcome.memory)]
         for number, value in outcome.registers.items():
             cell = self._program.decoder.layout.cells[number]
-            new.append((self._vocabulary.variables[cell.name], self._vocabulary.after(cell, value)))
+            new.append((self._vocabulary.variable(cell), self._vocabulary.after(cell, value)))
             parts.append(self._vocabulary.insignificant(cell, value))
         for cell, expected in (
             (self._steps.stack_pointer, place.stack_pointer),
             (self._steps.frame_pointer, place.frame_pointer),
         ):
             if expected is not None:
-                value = outcome.registers.get(cell.number, self._vocabulary.variables[cell.name])
+                value = outcome.registers.get(cell.number, self._vocabulary.variable(cell))
                 parts.append(vector(value, cell.bits) == expected)
         address = self._row.code_address(place.pc)
         for offset, byte in enumerate(b"".join(place.code)):
@@ -242,13 +247,16 @@ def _number(text: str) -> int:
     return int(text, 16)
 
 
-def _require_one_expression(text: str) -> None:
-    """That a condition is one balanced expression, so that it cannot smuggle in commands."""
+def _symbols(text: str) -> set[str]:
+    """What a condition mentions, if it is one balanced expression; so it cannot smuggle in commands."""
+    found: set[str] = set()
     depth, end = 0, 0
     for match in _CONDITION.finditer(text):
         if text[end : match.start()].strip() or (end and depth == 0):
             raise Rejected(f"'{text[:60]}' is not one expression")
         depth += (match[0] == "(") - (match[0] == ")")
         end = match.end()
+        found.add(match[0])
     if text[end:].strip() or depth or not end:
         raise Rejected(f"'{text[:60]}' is not one expression")
+    return found

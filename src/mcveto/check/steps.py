@@ -107,9 +107,7 @@ class Steps:
                 registers[self.stack_pointer.number] = place.stack_pointer
             if place.frame_pointer is not None:
                 registers[self.frame_pointer.number] = place.frame_pointer
-            domain = CheckerDomain(
-                self._vocabulary, self._program.space, self.permissions, registers, scripts.pop()
-            )
+            domain = CheckerDomain(self._vocabulary, self._program.space, self.permissions, registers, scripts.pop())
             outcome = self._run(instructions, domain)
             if outcome is not None:
                 yield outcome
@@ -130,9 +128,7 @@ class Steps:
             except Unsupported as error:
                 ended.unsupported = str(error)
                 return ended
-            outcome = Outcome(
-                domain.guard, domain.registers, domain.memory, step.transfer, step.target, following
-            )
+            outcome = Outcome(domain.guard, domain.registers, domain.memory, step.transfer, step.target, following)
             if step.transfer is not Transfer.FALL or not isinstance(step.target, int) or step.target != following:
                 return outcome
             if self._row.code_address(following) in self._stops:

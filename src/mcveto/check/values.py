@@ -39,14 +39,15 @@ class Vocabulary:
     def __init__(self, layout: RegisterLayout, address_bits: int) -> None:
         self.layout = layout
         self.memory = z3.Array("mem", z3.BitVecSort(address_bits), z3.BitVecSort(8))
-        self.variables: dict[str, Any] = {}
-        for cell in layout.cells:
-            bits = layout.significant_bits(cell)
-            self.variables[cell.name] = z3.Bool(cell.name) if bits == 1 else z3.BitVec(cell.name, bits)
+
+    def variable(self, cell: Cell) -> Any:
+        """What a register's name stands for in an invariant: its significant bits."""
+        bits = self.layout.significant_bits(cell)
+        return z3.Bool(cell.name) if bits == 1 else z3.BitVec(cell.name, bits)
 
     def before(self, cell: Cell) -> Value:
         """A register's whole value in a state that nothing was done to; insignificant bits are zero."""
-        variable, bits = self.variables[cell.name], self.layout.significant_bits(cell)
+        variable, bits = self.variable(cell), self.layout.significant_bits(cell)
         if bits == 1:
             return z3.If(variable, z3.BitVecVal(1, cell.bits), z3.BitVecVal(0, cell.bits))
         return z3.ZeroExt(cell.bits - bits, variable) if bits < cell.bits else variable

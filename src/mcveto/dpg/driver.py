@@ -318,7 +318,7 @@ class Driver:
         problem = recheck(self._program, proof, self._steps, self._entry, max(10.0, self._limits.query_seconds))
         if problem:
             return self._unknown(f"self-check failed: {problem}")
-        return Verdict("proved", assumptions=self._program.assumptions, statistics=self._statistics())
+        return Verdict("proved", assumptions=self._program.assumptions, statistics=self._statistics(), proof=proof)
 
     def _unknown(self, reason: str) -> Verdict:
         return Verdict("unknown", reason=reason, assumptions=self._program.assumptions, statistics=self._statistics())
