@@ -10,6 +10,10 @@ that hold together, in SMT-LIB (QF_ABV) over the registers' names and the memory
 be next: other locations, or "halt"; `refuted` are program counters to which the code alone could lead and the invariant
 says it does not.
 
+Where `frames` is null, no call string is kept (recursion): then a location lists its calls and returns apart from its
+other steps, each with the return address that is pending in the activation, and the claim is about the paths along
+these edges on which returns match calls.
+
 The seal is a checksum: it finds a damaged file early. It proves nothing, and the checker does not rely on it.
 """
 
@@ -50,17 +54,26 @@ class Question(Record):
     properties: tuple[str, ...]
 
 
-class Location(Record):
+class Edge(Record):
+    """A call or return where no call string is kept: to which location, and the return address that is pending."""
+
+    to: str
+    expecting: str
+
+
+class Location(Record, omit_defaults=True):
     id: str
     pc: str
     code: tuple[str, ...]
     """One line per instruction: its bytes, a blank, its text. Empty where the spec replaces a function."""
     stack_pointer: str
     frame_pointer: str
-    frames: tuple[str, ...]
+    frames: tuple[str, ...] | None
     invariant: tuple[tuple[str, ...], ...]
     steps: tuple[str, ...]
     refuted: tuple[str, ...]
+    calls: tuple[Edge, ...] = ()
+    returns: tuple[Edge, ...] = ()
 
 
 class Certificate(Record):

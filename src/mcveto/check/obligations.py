@@ -1,6 +1,6 @@
 """The obligations of a certificate, each re-derived from the binary. Together they imply the certificate's claim.
 
-1. identity      the file is whole, and speaks of this binary, this spec, these assumptions (`read_claim`)
+1. identity      the file is whole, and speaks of this binary, this spec, these assumptions (`read_program`)
 2. code          the code of each location is what the image holds, or one instruction that memory is proved to hold
 3. safety        no location is a target; no step ends at one
 4. initiation    every entry state is in the invariant of a start location
@@ -18,8 +18,8 @@ induction over the steps of a run, no run reaches a target or returns elsewhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import z3
@@ -27,7 +27,7 @@ import z3
 from mcveto.check import certificate as file
 from mcveto.check.certificate import ANY, HALT, Certificate
 from mcveto.check.steps import Outcome, Place, Rejected, Steps
-from mcveto.check.values import Formula, Vocabulary, vector
+from mcveto.check.values import Formula, Vocabulary, allows, vector
 from mcveto.errors import McvetoError
 from mcveto.machine.memory import EXECUTE
 from mcveto.machine.pcode import Transfer
@@ -37,6 +37,7 @@ from mcveto.program.program import Program, make_program
 from mcveto.program.spec import Spec, parse_spec
 
 PROPERTIES = ("reach", "return-address")
+Activation = tuple[str, int]
 _NUMBER = re.compile(r"0x(0|[1-9a-f][0-9a-f]*)")
 _CONDITION = re.compile(r"""\|[^|\\]*\||[()]|[^\s()|;"\\]+""")
 
@@ -95,8 +96,7 @@ class Checker:
         self._space = program.space
         self._vocabulary = Vocabulary(program.decoder.layout, self._row.address_bits)
         self._steps = Steps(program, self._vocabulary)
-        self._sentinel = self._row.code_address(program.return_sentinel)
-        self._ends = frozenset(program.halts | {self._sentinel})
+        self._halts = sorted(program.halts | {self._row.code_address(program.return_sentinel)})
         self.locations = certificate.locations
         self._places: dict[str, Place] = {}
         for location in certificate.locations:
@@ -105,10 +105,19 @@ class Checker:
             self._places[location.id] = self._place(location)
         self._invariants = self._parse(certificate)
         self._start = certificate.start
-        for names in (certificate.start, *(location.steps for location in certificate.locations)):
-            unknown = [name for name in names if name != HALT and name not in self._places]
-            if unknown or len(set(names)) != len(names):
-                raise Rejected(f"a step leads to {unknown[0] if unknown else names}, which is not listed once")
+        nested = any(location.frames is None for location in self.locations)
+        for location in self.locations:
+            edges = (*location.calls, *location.returns)
+            if (location.frames is None) != nested or (edges and not nested):
+                raise Rejected(f"{location.id}: call strings are kept everywhere or nowhere")
+            self._require_listed([*(name for name in location.steps if name != HALT), *(edge.to for edge in edges)])
+        self._require_listed(self._start)
+        self._pending = self._pending_addresses() if nested else {}
+
+    def _require_listed(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self._places:
+                raise Rejected(f"a step leads to {name}, which is not listed")
 
     def _place(self, location: file.Location) -> Place:
         """Obligation 2, and that the location is no target."""
@@ -117,9 +126,11 @@ class Checker:
         except ValueError:
             raise Rejected(f"{location.id}: code that is not hexadecimal") from None
         pointers = [None if text == ANY else _number(text) for text in (location.stack_pointer, location.frame_pointer)]
-        frames = tuple(map(_number, location.frames))
+        frames = None if location.frames is None else tuple(map(_number, location.frames))
         place = Place(location.id, _number(location.pc), code, pointers[0], pointers[1], frames)
-        numbers = (place.pc, place.stack_pointer or 0, place.frame_pointer or 0, *frames)
+        if frames == ():
+            raise Rejected(f"{location.id}: a location outside of every call")
+        numbers = (place.pc, place.stack_pointer or 0, place.frame_pointer or 0, *(frames or ()))
         if max(numbers) > self._row.address_mask:
             raise Rejected(f"{location.id}: a number that is no address")
         instructions = self._steps.instructions(place)
@@ -150,57 +161,97 @@ class Checker:
 
     def initiation(self) -> Obligation:
         """Obligation 4: the entry state is like the end of a step that nothing precedes."""
-        entry = self._program.entry
+        entry, sentinel = self._program.entry, self._program.return_sentinel
         outcome = Outcome([], dict(self._program.registers), self._vocabulary.memory, Transfer.JUMP, entry, entry)
-        safe = self._safe(outcome, (self._program.return_sentinel,), self._start)
-        return Obligation("initiation", (z3.Not(safe),), self._space.initial_byte)
+        names = [name for name in self._start if self._places[name].frames in (None, (sentinel,))]
+        return Obligation("initiation", (z3.Not(self._safe(outcome, names)),), self._space.initial_byte)
 
     def consecution(self, location: file.Location) -> Iterator[Obligation]:
-        """Obligations 3 and 5 to 7 of one location: one per way through its code."""
+        """Obligations 3 and 5 to 7 of one location: one per way through its code and return address expected."""
         place = self._places[location.id]
         before = [self._invariants[location.id]]
-        for cell, value in (
-            (self._steps.stack_pointer, place.stack_pointer),
-            (self._steps.frame_pointer, place.frame_pointer),
-        ):
-            if value is not None:
-                before.append(self._vocabulary.variable(cell) == value)
+        before += [self._vocabulary.variable(cell) == value for cell, value in self._steps.pointers(place)]
         for number, outcome in enumerate(self._steps.outcomes(place)):
             what = f"step {number} of {location.id} at {location.pc}"
             if outcome.unsupported:
-                what, safe = f"{what} ({outcome.unsupported})", z3.BoolVal(False)
+                what, ends = f"{what} ({outcome.unsupported})", iter([z3.BoolVal(False)])
             elif outcome.system_call:
-                what, safe = f"{what} (system call)", self._exits(outcome)
+                what, ends = f"{what} (system call)", iter([self._exits(outcome)])
             else:
-                safe = self._safe_step(outcome, place, location.steps)
-            yield Obligation(what, (*before, *outcome.guard, z3.Not(safe)), self._fixed_byte)
+                ends = self._ends(location, outcome)
+            for safe in ends:
+                yield Obligation(what, (*before, *outcome.guard, z3.Not(safe)), self._fixed_byte)
 
-    def _safe_step(self, outcome: Outcome, place: Place, steps: tuple[str, ...]) -> Formula:
-        if outcome.transfer is Transfer.CALL:
-            return self._safe(outcome, (*place.frames, outcome.following), steps)
-        if outcome.transfer is not Transfer.RETURN:
-            return self._safe(outcome, place.frames, steps)
-        if not place.frames:
-            return z3.BoolVal(False)
-        expected = place.frames[-1]
-        matches = vector(outcome.target, self._row.address_bits) == expected
-        outcome.target = expected
-        return z3.And(matches, self._safe(outcome, place.frames[:-1], steps))
+    def _ends(self, location: file.Location, outcome: Outcome) -> Iterator[Formula]:
+        """Where an outcome may end, by the listed steps that fit the calls pending after it.
 
-    def _safe(self, outcome: Outcome, frames: tuple[int, ...], steps: tuple[str, ...]) -> Formula:
+        Obligation 6: a return goes to the address that is pending, or to each one that can be.
+        """
+        frames, back = self._places[location.id].frames, outcome.following
+        if outcome.transfer is Transfer.RETURN:
+            for back in sorted(self._pending.get(location.id, ())) if frames is None else frames[-1:]:
+                names = self._listed(location, location.returns, back, frames and frames[:-1])
+                matches = vector(outcome.target, self._row.address_bits) == back
+                yield z3.And(matches, self._safe(replace(outcome, target=back), names))
+        elif outcome.transfer is Transfer.CALL:
+            yield self._safe(outcome, self._listed(location, location.calls, back, frames and (*frames, back)))
+        else:
+            yield self._safe(outcome, self._listed(location, None, back, frames))
+
+    def _listed(
+        self, location: file.Location, edges: Sequence[file.Edge] | None, back: int, frames: tuple[int, ...] | None
+    ) -> list[str]:
+        """The listed steps along `edges` that expect `back`, or with the call string `frames`; and halts."""
+        if frames is None and edges is not None:
+            halts = [name for name in location.steps if name == HALT]
+            return halts + [edge.to for edge in edges if _number(edge.expecting) == back]
+        return [name for name in location.steps if name == HALT or self._places[name].frames == frames]
+
+    def _pending_addresses(self) -> dict[str, set[int]]:
+        """Without call strings: the return addresses pending at each location, on paths whose returns match calls.
+
+        An activation is the location it began in and the address pending in it. A call begins one and remembers the
+        caller's; a return continues every caller of its own.
+        """
+        by_name = {location.id: location for location in self.locations}
+        begun = [((name, self._program.return_sentinel), name) for name in self._start]
+        reached: set[tuple[Activation, str]] = set()
+        callers: dict[Activation, set[Activation]] = {}
+        returned: dict[Activation, set[str]] = {}
+        while begun:
+            item = begun.pop()
+            if item in reached:
+                continue
+            reached.add(item)
+            activation, name = item
+            begun += [(activation, step) for step in by_name[name].steps if step != HALT]
+            for call in by_name[name].calls:
+                called = (call.to, _number(call.expecting))
+                callers.setdefault(called, set()).add(activation)
+                begun += [(called, call.to), *((activation, back) for back in returned.get(called, ()))]
+            for edge in by_name[name].returns:
+                if _number(edge.expecting) == activation[1]:
+                    returned.setdefault(activation, set()).add(edge.to)
+                    begun += [(caller, edge.to) for caller in callers.get(activation, ())]
+        pending: dict[str, set[int]] = {}
+        for (_, address), name in reached:
+            pending.setdefault(name, set()).add(address)
+        return pending
+
+    def _safe(self, outcome: Outcome, names: Iterable[str]) -> Formula:
         """Where control may be after an outcome: not at a target, and at a halt, at a fault or in an invariant."""
         target, bits = vector(outcome.target, self._row.address_bits), self._row.address_bits
         address = z3.simplify(target & z3.BitVecVal(~self._row.mode_mask, bits))
         targets = z3.Or([address == at for at in sorted(self._program.targets)])
         replaced = z3.Or([target == pc for pc in sorted(self._program.hooks)])
-        ends = [z3.Not(z3.Or(self._steps.permissions.allows(address, EXECUTE), replaced))]
-        for name in steps:
+        ends = [z3.Not(z3.Or(allows(self._space, address, EXECUTE), replaced))]
+        for name in names:
             if name == HALT:
-                ends += [address == at for at in sorted(self._ends)]
-            elif self._places[name].frames == frames:
-                there = z3.simplify(target == self._places[name].pc)
-                if not z3.is_false(there):
-                    ends.append(z3.And(there, self._arrives(outcome, self._places[name])))
+                ends += [address == at for at in self._halts]
+                continue
+            there = z3.simplify(target == self._places[name].pc)
+            if not z3.is_false(there):
+                ends.append(z3.And(there, self._arrives(outcome, self._places[name])))
         return z3.And(z3.Not(targets), z3.Or(ends))
 
     def _arrives(self, outcome: Outcome, place: Place) -> Formula:
@@ -210,14 +261,10 @@ class Checker:
         for number, value in outcome.registers.items():
             cell = self._program.decoder.layout.cells[number]
             new.append((self._vocabulary.variable(cell), self._vocabulary.after(cell, value)))
-            parts.append(self._vocabulary.insignificant(cell, value))
-        for cell, expected in (
-            (self._steps.stack_pointer, place.stack_pointer),
-            (self._steps.frame_pointer, place.frame_pointer),
-        ):
-            if expected is not None:
-                value = outcome.registers.get(cell.number, self._vocabulary.variable(cell))
-                parts.append(vector(value, cell.bits) == expected)
+            parts += self._vocabulary.insignificant(cell, value)
+        for cell, expected in self._steps.pointers(place):
+            value = outcome.registers.get(cell.number, self._vocabulary.before(cell))
+            parts.append(vector(value, cell.bits) == expected)
         address = self._row.code_address(place.pc)
         for offset, byte in enumerate(b"".join(place.code)):
             if self._fixed_byte(address + offset) is None:
@@ -229,11 +276,15 @@ class Checker:
         convention = exit_convention(self._program)
         if convention is None:
             return z3.BoolVal(False)
-        values = []
-        for cell, low, bits in self._program.decoder.layout.named(convention.number_register):
-            whole = vector(outcome.registers.get(cell.number, self._vocabulary.before(cell)), cell.bits)
-            values.append(z3.Extract(low + bits - 1, low, whole))
-        number = z3.Concat(*values) if len(values) > 1 else values[0]
+        parts = [
+            z3.Extract(
+                low + bits - 1,
+                low,
+                vector(outcome.registers.get(cell.number, self._vocabulary.before(cell)), cell.bits),
+            )
+            for cell, low, bits in self._program.decoder.layout.named(convention.number_register)
+        ]
+        number = z3.Concat(*parts) if len(parts) > 1 else parts[0]
         return z3.Or([number == end for end in sorted(convention.numbers)])
 
     def _fixed_byte(self, address: int) -> int | None:

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mcveto.check.values import CheckerDomain, Formula, Permissions, Value, Vocabulary
+from mcveto.check.values import CheckerDomain, Formula, Value, Vocabulary
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
 from mcveto.machine.interpreter import Interpreter
 from mcveto.machine.memory import EXECUTE
 from mcveto.machine.pcode import Instruction, Transfer
+from mcveto.machine.registers import Cell
 from mcveto.program.program import Program
 
 MAX_WAYS = 4096
@@ -34,7 +35,7 @@ class Place:
     code: tuple[bytes, ...]
     stack_pointer: int | None
     frame_pointer: int | None
-    frames: tuple[int, ...]
+    frames: tuple[int, ...] | None
 
 
 @dataclass(slots=True)
@@ -58,11 +59,15 @@ class Steps:
         self._vocabulary = vocabulary
         self._row = program.decoder.row
         self._interpreter: Interpreter[Value] = Interpreter(program.decoder)
-        self.permissions = Permissions(program.space)
         (stack_pointer,) = program.decoder.layout.named(self._row.stack_pointer)
         (frame_pointer,) = program.decoder.layout.named(self._row.frame_pointer)
-        self.stack_pointer, self.frame_pointer = stack_pointer.cell, frame_pointer.cell
+        self._cells = stack_pointer.cell, frame_pointer.cell
         self._stops = {self._row.code_address(pc) for pc in program.hooks} | program.halts | program.targets
+
+    def pointers(self, place: Place) -> list[tuple[Cell, int]]:
+        """The stack and frame pointer of a location, as far as it fixes them."""
+        values = zip(self._cells, (place.stack_pointer, place.frame_pointer), strict=True)
+        return [(cell, value) for cell, value in values if value is not None]
 
     def instructions(self, place: Place) -> list[Instruction]:
         """The code of a location, decoded; raises Rejected where the image or the decoder disagree."""
@@ -102,12 +107,9 @@ class Steps:
         scripts: list[tuple[bool, ...]] = [()]
         ways = 0
         while scripts:
-            registers: dict[int, Value] = {}
-            if place.stack_pointer is not None:
-                registers[self.stack_pointer.number] = place.stack_pointer
-            if place.frame_pointer is not None:
-                registers[self.frame_pointer.number] = place.frame_pointer
-            domain = CheckerDomain(self._vocabulary, self._program.space, self.permissions, registers, scripts.pop())
+            domain = CheckerDomain(self._vocabulary, self._program.space, scripts.pop())
+            for cell, value in self.pointers(place):
+                domain.write_register(cell, value)
             outcome = self._run(instructions, domain)
             if outcome is not None:
                 yield outcome

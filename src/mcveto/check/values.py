@@ -8,13 +8,14 @@ not yet in the script are left in `other_ways` for the caller to try.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import z3
 
 from mcveto.machine.address_space import AddressSpace
-from mcveto.machine.memory import EXECUTE, READ, WRITE
+from mcveto.machine.memory import READ, WRITE
 from mcveto.machine.operators import FUNCTIONS
 from mcveto.machine.pcode import FreshOrigin
 from mcveto.machine.registers import Cell, RegisterLayout
@@ -58,37 +59,17 @@ class Vocabulary:
         low = z3.Extract(bits - 1, 0, vector(value, cell.bits)) if bits < cell.bits else vector(value, cell.bits)
         return low == 1 if bits == 1 else low
 
-    def insignificant(self, cell: Cell, value: Value) -> Formula:
+    def insignificant(self, cell: Cell, value: Value) -> list[Formula]:
         """That the bits of a register which can never be set are not."""
         bits = self.layout.significant_bits(cell)
-        if bits == cell.bits:
-            return z3.BoolVal(True)
-        return z3.Extract(cell.bits - 1, bits, vector(value, cell.bits)) == 0
+        return [z3.Extract(cell.bits - 1, bits, vector(value, cell.bits)) == 0] if bits < cell.bits else []
 
 
-class Permissions:
-    """Where the regions allow an access."""
-
-    def __init__(self, space: AddressSpace) -> None:
-        self._bits = space.address_bits
-        self._ranges = {kind: self._merged(space, kind) for kind in (READ, WRITE, EXECUTE)}
-
-    @staticmethod
-    def _merged(space: AddressSpace, kind: int) -> list[tuple[int, int]]:
-        """Inclusive ranges; regions that touch are one."""
-        ranges: list[tuple[int, int]] = []
-        for region in sorted(space.regions, key=lambda region: region.start):
-            if region.permissions & kind and region.size:
-                if ranges and ranges[-1][1] + 1 == region.start:
-                    ranges[-1] = (ranges[-1][0], region.end - 1)
-                else:
-                    ranges.append((region.start, region.end - 1))
-        return ranges
-
-    def allows(self, address: Value, kind: int) -> Formula:
-        """That the byte at `address` may be accessed."""
-        where = vector(address, self._bits)
-        return z3.Or([z3.And(z3.UGE(where, low), z3.ULE(where, high)) for low, high in self._ranges[kind]])
+def allows(space: AddressSpace, address: Value, kind: int) -> Formula:
+    """That the byte at `address` may be read, written or executed."""
+    where = vector(address, space.address_bits)
+    regions = [region for region in space.regions if region.permissions & kind and region.size]
+    return z3.Or([z3.And(z3.UGE(where, at.start), z3.ULE(where, at.end - 1)) for at in regions])
 
 
 def _truth(condition: Formula, bits: int) -> Any:
@@ -99,37 +80,20 @@ def _sign(value: Any) -> Formula:
     return z3.Extract(value.size() - 1, value.size() - 1, value) == 1
 
 
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "INT_ADD": lambda a, b: a + b,
-    "INT_SUB": lambda a, b: a - b,
-    "INT_MULT": lambda a, b: a * b,
-    "INT_DIV": z3.UDiv,
-    "INT_REM": z3.URem,
-    "INT_SDIV": lambda a, b: a / b,
-    "INT_SREM": z3.SRem,
-    "INT_AND": lambda a, b: a & b,
-    "INT_OR": lambda a, b: a | b,
-    "INT_XOR": lambda a, b: a ^ b,
-    "BOOL_AND": lambda a, b: a & b,
-    "BOOL_OR": lambda a, b: a | b,
-    "BOOL_XOR": lambda a, b: a ^ b,
-}
-_COMPARE: dict[str, Callable[[Any, Any], Formula]] = {
-    "INT_EQUAL": lambda a, b: a == b,
-    "INT_NOTEQUAL": lambda a, b: a != b,
-    "INT_LESS": z3.ULT,
-    "INT_LESSEQUAL": z3.ULE,
-    "INT_SLESS": lambda a, b: a < b,
-    "INT_SLESSEQUAL": lambda a, b: a <= b,
-    "INT_CARRY": lambda a, b: z3.ULT(a + b, a),
-    "INT_SCARRY": lambda a, b: _sign((a ^ (a + b)) & (b ^ (a + b))),
-    "INT_SBORROW": lambda a, b: _sign((a ^ b) & (a ^ (a - b))),
-}
-_SHIFT: dict[str, Callable[[Any, Any], Any]] = {
-    "INT_LEFT": lambda a, b: a << b,
-    "INT_RIGHT": z3.LShR,
-    "INT_SRIGHT": lambda a, b: a >> b,
-}
+_Binary = dict[str, Callable[[Any, Any], Any]]
+_BINARY: _Binary = (
+    {"INT_ADD": operator.add, "INT_SUB": operator.sub, "INT_MULT": operator.mul, "INT_DIV": z3.UDiv}
+    | {"INT_REM": z3.URem, "INT_SDIV": operator.truediv, "INT_SREM": z3.SRem}
+    | {"INT_AND": operator.and_, "INT_OR": operator.or_, "INT_XOR": operator.xor}
+    | {"BOOL_AND": operator.and_, "BOOL_OR": operator.or_, "BOOL_XOR": operator.xor}
+)
+_SHIFT: _Binary = {"INT_LEFT": operator.lshift, "INT_RIGHT": z3.LShR, "INT_SRIGHT": operator.rshift}
+_COMPARE: _Binary = (
+    {"INT_EQUAL": operator.eq, "INT_NOTEQUAL": operator.ne, "INT_LESS": z3.ULT, "INT_LESSEQUAL": z3.ULE}
+    | {"INT_SLESS": operator.lt, "INT_SLESSEQUAL": operator.le, "INT_CARRY": lambda a, b: z3.ULT(a + b, a)}
+    | {"INT_SCARRY": lambda a, b: _sign((a ^ (a + b)) & (b ^ (a + b)))}
+    | {"INT_SBORROW": lambda a, b: _sign((a ^ b) & (a ^ (a - b)))}
+)
 
 
 def _popcount(value: Any, bits: int) -> Any:
@@ -143,18 +107,10 @@ def _popcount(value: Any, bits: int) -> Any:
 
 
 class CheckerDomain:
-    def __init__(
-        self,
-        vocabulary: Vocabulary,
-        space: AddressSpace,
-        permissions: Permissions,
-        registers: dict[int, Value],
-        script: Sequence[bool] = (),
-    ) -> None:
+    def __init__(self, vocabulary: Vocabulary, space: AddressSpace, script: Sequence[bool]) -> None:
         self._vocabulary = vocabulary
         self._space = space
-        self._permissions = permissions
-        self.registers = registers
+        self.registers: dict[int, Value] = {}
         self.memory = vocabulary.memory
         self.guard: list[Formula] = []
         self._script = tuple(script)
@@ -189,7 +145,8 @@ class CheckerDomain:
             case "BOOL_NEGATE":
                 return first ^ 1
             case "POPCOUNT":
-                return self._resized(_popcount(first, input_bits), input_bits, output_bits)
+                ones = _popcount(first, input_bits)
+                return z3.Extract(output_bits - 1, 0, z3.ZeroExt(output_bits, ones))
             case "LZCOUNT":
                 zeros = z3.BitVecVal(input_bits, output_bits)
                 for at in range(input_bits):
@@ -197,10 +154,6 @@ class CheckerDomain:
                     zeros = z3.If(z3.Extract(at, at, first) == 1, found, zeros)
                 return zeros
         raise AssertionError(f"an operator without a meaning: {opcode}")
-
-    @staticmethod
-    def _resized(value: Any, bits: int, wanted: int) -> Any:
-        return z3.ZeroExt(wanted - bits, value) if wanted >= bits else z3.Extract(wanted - 1, 0, value)
 
     def shift(self, opcode: str, value: Value, amount: Value, bits: int, amount_bits: int) -> Value:
         if isinstance(value, int) and isinstance(amount, int):
@@ -258,7 +211,7 @@ class CheckerDomain:
             self._space.check(address, size, kind)
             return
         for byte in {0, size - 1}:
-            self.guard.append(self._permissions.allows(address + byte, kind))
+            self.guard.append(allows(self._space, address + byte, kind))
 
     def _places(self, address: Value, size: int) -> Iterable[Value]:
         """The addresses of the bytes of an access, most significant byte first."""
@@ -267,20 +220,17 @@ class CheckerDomain:
             yield address + offset & self._space.mask if isinstance(address, int) else address + offset
 
     def decide(self, condition: Value) -> bool:
-        if not isinstance(condition, int):
-            holds = z3.simplify(condition != 0)
-            if not (z3.is_true(holds) or z3.is_false(holds)):
-                return self._choose(holds)
+        if isinstance(condition, int):
+            return condition != 0
+        holds = z3.simplify(condition != 0)
+        if z3.is_true(holds) or z3.is_false(holds):
             return bool(z3.is_true(holds))
-        return condition != 0
-
-    def _choose(self, condition: Formula) -> bool:
         at = len(self._taken)
         way = self._script[at] if at < len(self._script) else True
         if at >= len(self._script):
             self.other_ways.append((*self._taken, False))
         self._taken.append(way)
-        self.guard.append(condition if way else z3.Not(condition))
+        self.guard.append(holds if way else z3.Not(holds))
         return way
 
     def fresh(self, bits: int, origin: FreshOrigin, usual: Value) -> Value:
