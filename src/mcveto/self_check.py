@@ -36,7 +36,7 @@ def supported(program: Program, verdict: Verdict, graph: Graph, question: Questi
 
     certificate = certificate_of(program, verdict.proof, VERSION, question.steps == "instruction")
     text = to_text(certificate)
-    support: dict[str, object] = {"locations": len(certificate.locations), "obligations": None, "check_seconds": None}
+    support: dict[str, object] = {"locations": len(certificate.locations), "obligations": None}
     if question.self_check:
         from mcveto.check.discharge import Effort, check
 
@@ -45,7 +45,7 @@ def supported(program: Program, verdict: Verdict, graph: Graph, question: Questi
             return replace(verdict, kind="unknown", reason=f"self-check: {checked.problem}", proof=None)
         if checked.problem:
             return _refused(verdict, checked.problem, text)
-        support |= {"obligations": checked.obligations, "check_seconds": round(checked.seconds, 3)}
+        support["obligations"] = checked.obligations
     happens, warnings = vacuity(program, graph, certificate)
     return replace(verdict, proof=None, certificate=text, support=support | happens, warnings=warnings)
 

@@ -1,0 +1,95 @@
+"""Proofs of the examples are accepted, with everything that re-derives them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcveto.check.certificate import Certificate, from_text, to_text
+from mcveto.check.discharge import Effort, check
+from mcveto.program.spec import load_spec
+
+from .companion import Companion
+from .proofs import EXAMPLES, SMALL, as_data, certificate_for, from_data, program_of
+
+ALL = sorted(
+    str(path.relative_to(EXAMPLES).with_suffix(""))
+    for path in EXAMPLES.rglob("*.yaml")
+    if load_spec(str(path)).expected == "proved"
+)
+
+
+def small(name: str) -> Certificate:
+    certificate = certificate_for(name)
+    assert certificate is not None
+    return certificate
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_proofs(name: str) -> None:
+    certificate = from_text(to_text(small(name)))
+    checked = check(certificate, program_of(name).image, Effort())
+    assert (checked.problem, checked.undecided) == ("", False)
+    assert checked.obligations >= len(certificate.locations)
+
+
+@pytest.mark.parametrize("name", SMALL[:3])
+def test_the_companion_agrees_with_proofs(name: str) -> None:
+    companion = Companion(program_of(name), small(name))
+    assert {companion.follow(seed) for seed in range(4)} == {""}
+    assert {companion.step_somewhere(location.id, 0) for location in small(name).locations} == {""}
+
+
+def test_several_processes_and_a_second_solver() -> None:
+    name = "fig10/x86-32/share-CASE-0"
+    checked = check(small(name), program_of(name).image, Effort(jobs=2, second=True))
+    assert checked.problem == "" and checked.obligations > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALL)
+def test_every_proof(name: str) -> None:
+    certificate = certificate_for(name, 60.0)
+    if certificate is None:
+        pytest.skip("not proved within a minute")
+    checked = check(certificate, program_of(name).image, Effort(timeout=120))
+    assert checked.problem == ""
+
+
+def without_call_strings(certificate: Certificate) -> Certificate:
+    """The same proof in the form that matches returns by nested edges instead of call strings."""
+    data = as_data(certificate)
+    frames = {location["id"]: location["frames"] for location in data["locations"]}
+    for location in data["locations"]:
+        here, steps = location["frames"], location["steps"]
+        others = [name for name in steps if name != "halt"]
+        location["calls"] = [{"to": n, "expecting": frames[n][-1]} for n in others if len(frames[n]) > len(here)]
+        location["returns"] = [{"to": n, "expecting": here[-1]} for n in others if len(frames[n]) < len(here)]
+        location["steps"] = [name for name in steps if name == "halt" or frames[name] == here]
+        location["frames"] = None
+    return from_data(data)
+
+
+NESTED = ("fig10/x86-32/slam1", "fig10/x86-32/share-CASE-0", "fig10/ppc32-be/ex6")
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_proofs_without_call_strings(name: str) -> None:
+    nested = without_call_strings(small(name))
+    assert check(nested, program_of(name).image, Effort()).problem == ""
+
+
+@pytest.mark.parametrize("kind", ["calls", "returns"])
+@pytest.mark.parametrize("name", NESTED)
+def test_a_missing_or_wrong_nested_edge_is_found(name: str, kind: str) -> None:
+    program = program_of(name)
+    nested = without_call_strings(small(name))
+    numbers = [number for number, location in enumerate(nested.locations) if getattr(location, kind)]
+    assert numbers
+    for number in numbers[:3]:
+        missing = as_data(nested)
+        missing["locations"][number][kind] = []
+        assert check(from_data(missing), program.image, Effort()).problem
+        wrong = as_data(nested)
+        for edge in wrong["locations"][number][kind]:
+            edge["expecting"] = hex(int(edge["expecting"], 16) + 1)
+        assert check(from_data(wrong), program.image, Effort()).problem

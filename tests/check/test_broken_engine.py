@@ -1,0 +1,107 @@
+"""An engine with a wrong transfer function is caught by the self-check, never believed.
+
+The defects are switched on here only, by replacing parts of the engine in the test's process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mcveto.cli.main import run_command_line
+from mcveto.dpg.location import Location
+from mcveto.dpg.outcomes import Outcome, OutcomeTable
+from mcveto.logic import terms as t
+from mcveto.machine import symbolic
+from mcveto.machine.pcode import Instruction
+from mcveto.program.program import load_program
+from mcveto.program.spec import Spec, load_spec
+from mcveto.search import Question, search
+from mcveto.verdict import Verdict
+
+from .proofs import EXAMPLES
+
+Of = Callable[[OutcomeTable, Location, tuple[Instruction, ...]], tuple[Outcome, ...]]
+ORIGINAL: Of = OutcomeTable.of
+
+
+def loses_one_way(table: OutcomeTable, location: Location, block: tuple[Instruction, ...]) -> tuple[Outcome, ...]:
+    """Only the first way of every branch."""
+    return ORIGINAL(table, location, block)[:1]
+
+
+def loses_a_guard(table: OutcomeTable, location: Location, block: tuple[Instruction, ...]) -> tuple[Outcome, ...]:
+    """Both ways of a branch have the condition of the first."""
+    outcomes = ORIGINAL(table, location, block)
+    return tuple(replace(outcome, guard=outcomes[0].guard) for outcome in outcomes)
+
+
+def verdict_on(name: str, seconds: float = 20.0) -> Verdict:
+    program = load_program(None, load_spec(str(EXAMPLES / f"{name}.yaml")))
+    return search(lambda: program, Question(timeout=seconds)).verdict
+
+
+VIOLATED = (
+    "fig10/x86-32/berkeley",
+    "fig10/x86-32/fig5-gap",
+    "fig10/x86-32/store-REACH-1",
+    "fig10/x86-32/underflow",
+    "fig10/ppc32-be/store-REACH-1",
+)
+
+
+@pytest.mark.parametrize("broken", [loses_one_way, loses_a_guard])
+def test_a_lost_outcome_is_caught(broken: Of, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OutcomeTable, "of", broken)
+    verdicts = [verdict_on(name) for name in VIOLATED]
+    assert all(verdict.kind != "proved" for verdict in verdicts)
+    caught = [verdict for verdict in verdicts if verdict.reason.startswith("self-check failed: ")]
+    assert caught
+    assert all(verdict.exit_code == 70 for verdict in caught)
+
+
+def test_a_wrong_comparison_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(symbolic._COMPARE, "INT_SLESS", t.ult)
+    verdicts = [verdict_on(name) for name in ("fig10/x86-32/underflow", "fig10/x86-32/ex")]
+    assert all(verdict.kind != "proved" for verdict in verdicts)
+    assert any(verdict.reason.startswith("self-check failed: ") for verdict in verdicts)
+
+
+def test_what_the_user_sees(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(OutcomeTable, "of", loses_one_way)
+    monkeypatch.chdir(tmp_path)
+    spec = EXAMPLES / "fig10/x86-32/store-REACH-1.yaml"
+    assert run_command_line(["verify", "--spec", str(spec), "--proof", "proof.json"]) == 70
+    out, err = capsys.readouterr()
+    assert out.startswith("UNKNOWN(self-check failed: step ")
+    (bundle,) = os.listdir(tmp_path)
+    assert bundle.startswith("mcveto-self-check-") and bundle in err
+    assert "mcveto-certificate-1" in (tmp_path / bundle).read_text()
+
+
+def test_a_proof_that_is_not_handed_over_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mcveto.dpg.driver import Driver
+
+    monkeypatch.setattr(Driver, "run", lambda self: Verdict("proved"))
+    verdict = verdict_on("fig10/x86-32/store-REACH-1")
+    assert verdict.headline == "UNKNOWN(self-check failed: no proof was handed over)"
+
+
+def test_a_target_that_is_a_halt(tmp_path: Path) -> None:
+    """call input; cmp eax, 1234567; jne end; target: nop; end: ret; …; input: ret"""
+    file = tmp_path / "blob"
+    file.write_bytes(bytes.fromhex("e80b000000 3d87d61200 7501 90 c3 9090 c3"))
+    spec = Spec(arch="x86-32", base=0x1000, entry=0x1000)
+    from mcveto.program.spec import InputCall, PropertySpec
+
+    spec = replace(
+        spec, input_calls=(InputCall(0x1010),), halt=(0x100C,), properties=(PropertySpec("reach", (0x100C,)),)
+    )
+    program = load_program(str(file), spec)
+    assert search(lambda: program, Question(timeout=20)).verdict.kind != "proved"
