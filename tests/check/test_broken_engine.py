@@ -5,9 +5,7 @@ The defects are switched on here only, by replacing parts of the engine in the t
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,7 @@ from mcveto.logic import terms as t
 from mcveto.machine import symbolic
 from mcveto.machine.pcode import Instruction
 from mcveto.program.program import load_program
-from mcveto.program.spec import Spec, load_spec
+from mcveto.program.spec import InputCall, PropertySpec, Spec, load_spec
 from mcveto.search import Question, search
 from mcveto.verdict import Verdict
 
@@ -34,10 +32,10 @@ def loses_one_way(table: OutcomeTable, location: Location, block: tuple[Instruct
     return ORIGINAL(table, location, block)[:1]
 
 
-def loses_a_guard(table: OutcomeTable, location: Location, block: tuple[Instruction, ...]) -> tuple[Outcome, ...]:
-    """Both ways of a branch have the condition of the first."""
+def loses_the_other_way(table: OutcomeTable, location: Location, block: tuple[Instruction, ...]) -> tuple[Outcome, ...]:
+    """All but the first way of every branch."""
     outcomes = ORIGINAL(table, location, block)
-    return tuple(replace(outcome, guard=outcomes[0].guard) for outcome in outcomes)
+    return outcomes[1:] if len(outcomes) > 1 else outcomes
 
 
 def verdict_on(name: str, seconds: float = 20.0) -> Verdict:
@@ -54,7 +52,7 @@ VIOLATED = (
 )
 
 
-@pytest.mark.parametrize("broken", [loses_one_way, loses_a_guard])
+@pytest.mark.parametrize("broken", [loses_one_way, loses_the_other_way])
 def test_a_lost_outcome_is_caught(broken: Of, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OutcomeTable, "of", broken)
     verdicts = [verdict_on(name) for name in VIOLATED]
@@ -80,9 +78,9 @@ def test_what_the_user_sees(
     assert run_command_line(["verify", "--spec", str(spec), "--proof", "proof.json"]) == 70
     out, err = capsys.readouterr()
     assert out.startswith("UNKNOWN(self-check failed: step ")
-    (bundle,) = os.listdir(tmp_path)
-    assert bundle.startswith("mcveto-self-check-") and bundle in err
-    assert "mcveto-certificate-1" in (tmp_path / bundle).read_text()
+    (bundle,) = tmp_path.iterdir()
+    assert bundle.name.startswith("mcveto-self-check-") and bundle.name in err
+    assert "mcveto-certificate-1" in bundle.read_text()
 
 
 def test_a_proof_that_is_not_handed_over_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,11 +95,13 @@ def test_a_target_that_is_a_halt(tmp_path: Path) -> None:
     """call input; cmp eax, 1234567; jne end; target: nop; end: ret; …; input: ret"""
     file = tmp_path / "blob"
     file.write_bytes(bytes.fromhex("e80b000000 3d87d61200 7501 90 c3 9090 c3"))
-    spec = Spec(arch="x86-32", base=0x1000, entry=0x1000)
-    from mcveto.program.spec import InputCall, PropertySpec
-
-    spec = replace(
-        spec, input_calls=(InputCall(0x1010),), halt=(0x100C,), properties=(PropertySpec("reach", (0x100C,)),)
+    spec = Spec(
+        arch="x86-32",
+        base=0x1000,
+        entry=0x1000,
+        input_calls=(InputCall(0x1010),),
+        halt=(0x100C,),
+        properties=(PropertySpec("reach", (0x100C,)),),
     )
     program = load_program(str(file), spec)
     assert search(lambda: program, Question(timeout=20)).verdict.kind != "proved"

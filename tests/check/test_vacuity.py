@@ -30,7 +30,7 @@ def test_something_happens(tmp_path: Path) -> None:
     assert verdict.support["assumptions_met"] is None
 
 
-@pytest.mark.parametrize("code", ["ebfe", "31c0 f7f0 c3", "a100000000 c3"])
+@pytest.mark.parametrize("code", ["ebfe", "31c0 f7f0 c3", "90 a100000000 c3"])
 def test_nothing_ever_ends(code: str, tmp_path: Path) -> None:
     """jmp to itself; a division by zero; a read of an unmapped address."""
     verdict = verify(tmp_path, code)
