@@ -6,16 +6,18 @@ This is the engine's side. Nothing here is trusted: a step that is left out, or 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mcveto.check.certificate import ANY as ANY_TEXT
-from mcveto.check.certificate import FORMAT, HALT, Binary, Certificate, Location, Question, sealed
-from mcveto.dpg.location import ANY, Blocks
+from mcveto.check.certificate import FORMAT, HALT, Binary, Certificate, Edge, Location, Question, sealed
+from mcveto.dpg.location import ANY, Blocks, Fold
 from mcveto.dpg.location import Location as GraphLocation
 from mcveto.dpg.outcomes import Outcome, OutcomeTable
 from mcveto.dpg.proof import Proof
 from mcveto.dpg.steps import Steps
+from mcveto.dpg.ways import Kind
 from mcveto.logic import terms as t
 from mcveto.logic.smtlib import expression
 from mcveto.logic.terms import Term
@@ -28,23 +30,33 @@ def certificate_of(program: Program, proof: Proof, version: str, single_steps: b
     return _Writer(program, proof, single_steps).certificate(version)
 
 
+@dataclass
+class _Claim:
+    """A location of the certificate: where call strings are kept all nodes of a location, else a single node."""
+
+    name: str
+    location: GraphLocation
+    alternatives: list[tuple[Term, ...]]
+    is_start: bool = False
+    steps: dict[str, None] = field(default_factory=dict)
+    calls: list[Edge] = field(default_factory=list)
+    returns: list[Edge] = field(default_factory=list)
+    refuted: set[int] = field(default_factory=set)
+
+
 class _Writer:
     def __init__(self, program: Program, proof: Proof, single_steps: bool) -> None:
         self._program = program
         self._blocks = Blocks(program, single_steps)
-        self._steps = Steps(program, self._blocks, OutcomeTable(program))
-        self._invariants: dict[GraphLocation, list[tuple[Term, ...]]] = {}
-        self._starts: set[GraphLocation] = set()
-        for node in proof.nodes:
-            self._invariants.setdefault(node.location, []).append(node.literals)
-            if node.is_start:
-                self._starts.add(node.location)
-        self._ids = {location: f"L{number}" for number, location in enumerate(sorted(self._invariants))}
-        self._at: dict[tuple[tuple[int, ...], int], list[GraphLocation]] = {}
-        self._within: dict[tuple[int, ...], list[GraphLocation]] = {}
-        for location in self._ids:
-            self._at.setdefault((location.frames, location.pc), []).append(location)
-            self._within.setdefault(location.frames, []).append(location)
+        self._steps = Steps(
+            program, self._blocks, OutcomeTable(program), Fold.FRAME if proof.edges is None else Fold.PC
+        )
+        self._claims = _claims_of_locations(proof) if proof.edges is None else _claims_of_nodes(proof)
+        self._at: dict[tuple[tuple[int, ...] | None, int], list[_Claim]] = {}
+        self._within: dict[tuple[int, ...] | None, list[_Claim]] = {}
+        for claim in self._claims:
+            self._at.setdefault((claim.location.frames, claim.location.pc), []).append(claim)
+            self._within.setdefault(claim.location.frames, []).append(claim)
 
     def certificate(self, version: str) -> Certificate:
         program, image = self._program, self._program.image
@@ -63,54 +75,77 @@ class _Writer:
                 spec=spec_mapping(program.spec),
                 question=question,
                 assumptions=program.assumptions,
-                start=tuple(self._ids[location] for location in sorted(self._starts)),
-                locations=tuple(self._location(location) for location in self._ids),
+                start=tuple(claim.name for claim in self._claims if claim.is_start),
+                locations=tuple(map(self._location, self._claims)),
             )
         )
 
-    def _location(self, location: GraphLocation) -> Location:
-        steps: dict[str, None] = {}
-        refuted: set[int] = set()
+    def _location(self, claim: _Claim) -> Location:
+        location = claim.location
         for outcome in self._steps.outcomes(location):
-            self._follow(location, outcome, steps, refuted)
+            if not outcome.unsupported:
+                self._follow(claim, outcome)
         block = self._blocks.of(location)
         return Location(
-            id=self._ids[location],
+            id=claim.name,
             pc=hex(location.pc),
             code=tuple(f"{item.bytes.hex()} {item.text}" for item in block if item.bytes),
             stack_pointer=_pointer(location.stack_pointer),
             frame_pointer=_pointer(location.frame_pointer),
-            frames=tuple(map(hex, location.frames)),
-            invariant=tuple(
-                tuple(expression(literal) for literal in literals) for literals in self._invariants[location]
-            ),
-            steps=tuple(steps),
-            refuted=_hexes(refuted),
+            frames=None if location.frames is None else tuple(map(hex, location.frames)),
+            invariant=tuple(tuple(expression(literal) for literal in literals) for literals in claim.alternatives),
+            steps=tuple(claim.steps),
+            refuted=_hexes(claim.refuted),
+            calls=tuple(claim.calls),
+            returns=tuple(claim.returns),
         )
 
-    def _follow(self, source: GraphLocation, outcome: Outcome, steps: dict[str, None], refuted: set[int]) -> None:
-        if outcome.unsupported:
-            return
-        candidates, pc = self._candidates(source, outcome)
-        arrivals = [other for other in candidates if self._steps.arrival(source, outcome, other) is not None]
-        steps.update((self._ids[other], None) for other in arrivals)
-        ends = [end for end in self._steps.ends if self._steps.ends_at(outcome, end) is not t.FALSE]
-        if ends:
-            steps[HALT] = None
+    def _follow(self, source: _Claim, outcome: Outcome) -> None:
+        """Where an outcome may lead: the steps of the call-string form, halts, and what is refuted."""
+        arrivals, pc = self._arrivals(source, outcome)
+        if source.location.frames is not None:
+            source.steps.update((claim.name, None) for claim in arrivals)
+        if any(self._steps.ends_at(outcome, end) is not t.FALSE for end in self._steps.ends):
+            source.steps[HALT] = None
         elif not arrivals and pc is not None:
-            refuted.add(pc)
+            source.refuted.add(pc)
 
-    def _candidates(self, source: GraphLocation, outcome: Outcome) -> tuple[list[GraphLocation], int | None]:
-        """Where an outcome may arrive by its frames and, if that is certain, its program counter."""
-        frames, target = source.frames, outcome.target
+    def _arrivals(self, source: _Claim, outcome: Outcome) -> tuple[list[_Claim], int | None]:
+        """Where an outcome may arrive by its frames, and its program counter if that is certain."""
+        frames, target = source.location.frames, outcome.target
         pc = int(target.data) if target.op == "const" else None
-        if outcome.transfer is Transfer.CALL:
+        if frames is not None and outcome.transfer is Transfer.CALL:
             frames = (*frames, outcome.following)
-        elif outcome.transfer is Transfer.RETURN:
-            if not frames:
-                return [], pc
+        elif frames and outcome.transfer is Transfer.RETURN:
             frames, pc = frames[:-1], frames[-1]
-        return (self._within.get(frames, []) if pc is None else self._at.get((frames, pc), [])), pc
+        found = self._within.get(frames, []) if pc is None else self._at.get((frames, pc), [])
+        if frames is None:
+            return found, pc
+        return [item for item in found if self._steps.arrival(source.location, outcome, item.location) is not None], pc
+
+
+def _claims_of_locations(proof: Proof) -> list[_Claim]:
+    claims: dict[GraphLocation, _Claim] = {}
+    for location in sorted({node.location for node in proof.nodes}):
+        claims[location] = _Claim(f"L{len(claims)}", location, [])
+    for node in proof.nodes:
+        claims[node.location].alternatives.append(node.literals)
+        claims[node.location].is_start |= node.is_start
+    return list(claims.values())
+
+
+def _claims_of_nodes(proof: Proof) -> list[_Claim]:
+    claims = [
+        _Claim(f"N{number}", node.location, [node.literals], node.is_start) for number, node in enumerate(proof.nodes)
+    ]
+    for edge in proof.edges or ():
+        source, to = claims[edge.source], claims[edge.target].name
+        if edge.way.kind is Kind.INTERNAL:
+            source.steps[to] = None
+        else:
+            edges = source.calls if edge.way.kind is Kind.CALL else source.returns
+            edges.append(Edge(to=to, expecting=hex(edge.way.address)))
+    return claims
 
 
 def spec_mapping(spec: Spec) -> dict[str, Any]:

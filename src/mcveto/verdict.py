@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mcveto.dpg.evidence import Evidence
     from mcveto.dpg.proof import Proof
 
 EXIT_CODES = {"proved": 0, "violated": 10, "unknown": 5}
@@ -55,6 +56,8 @@ class Verdict:
     """Unknown because of a defect of our own."""
     proof: Proof | None = None
     """What the engine claims, until it is written down as the certificate."""
+    evidence: Evidence | None = None
+    """What the runs behind a proof show to be reachable."""
     certificate: str = ""
     """The proof as a file (see `check.certificate`), also of a claim that the self-check refused."""
     support: dict[str, object] = field(default_factory=dict)
