@@ -43,6 +43,9 @@ class _Claim:
     returns: list[Edge] = field(default_factory=list)
     refuted: set[int] = field(default_factory=set)
 
+    def next(self) -> list[str]:
+        return [name for name in self.steps if name != HALT] + [edge.to for edge in (*self.calls, *self.returns)]
+
 
 class _Writer:
     def __init__(self, program: Program, proof: Proof, single_steps: bool) -> None:
@@ -52,6 +55,7 @@ class _Writer:
             program, self._blocks, OutcomeTable(program), Fold.FRAME if proof.edges is None else Fold.PC
         )
         self._claims = _claims_of_locations(proof) if proof.edges is None else _claims_of_nodes(proof)
+        self._by_name = {claim.name: claim for claim in self._claims}
         self._at: dict[tuple[tuple[int, ...] | None, int], list[_Claim]] = {}
         self._within: dict[tuple[int, ...] | None, list[_Claim]] = {}
         for claim in self._claims:
@@ -95,7 +99,7 @@ class _Writer:
             frames=None if location.frames is None else tuple(map(hex, location.frames)),
             invariant=tuple(tuple(expression(literal) for literal in literals) for literals in claim.alternatives),
             steps=tuple(claim.steps),
-            refuted=_hexes(claim.refuted),
+            refuted=_hexes(claim.refuted - {self._by_name[name].location.pc for name in claim.next()}),
             calls=tuple(claim.calls),
             returns=tuple(claim.returns),
         )

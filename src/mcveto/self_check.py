@@ -39,7 +39,7 @@ def supported(program: Program, verdict: Verdict, question: Question, seconds: f
     if question.self_check:
         from mcveto.check.discharge import Effort, check
 
-        checked = check(certificate, program.image, Effort(timeout=min(OBLIGATION_SECONDS, seconds)))
+        checked = check(certificate, program.image, Effort(timeout=max(1.0, min(OBLIGATION_SECONDS, seconds))))
         if checked.undecided:
             return replace(verdict, kind="unknown", reason=f"self-check: {checked.problem}", proof=None)
         if checked.problem:

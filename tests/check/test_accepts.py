@@ -48,9 +48,9 @@ def test_several_processes_and_a_second_solver() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_every_proof(name: str) -> None:
-    certificate = certificate_for(name, 60.0)
+    certificate = certificate_for(name, 20.0)
     if certificate is None:
-        pytest.skip("not proved within a minute")
+        pytest.skip("not proved within 20 s")
     checked = check(certificate, program_of(name).image, Effort(timeout=120))
     assert checked.problem == ""
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,10 +65,8 @@ def check(certificate: Certificate, image: Image, effort: Effort) -> Checked:
     return Checked(problem, undecided, count, time.monotonic() - started, program)
 
 
-_shared: tuple[Checker, Effort] | None = None
-
-
 Result = tuple[str, str, int]
+_shared: tuple[Checker, Effort] | None = None
 
 
 def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
@@ -78,8 +78,13 @@ def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
     if jobs <= 1:
         yield from map(_check_place, places)
         return
-    with multiprocessing.get_context("fork").Pool(jobs) as pool:
-        yield from pool.imap_unordered(_check_place, places)
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"))
+    try:
+        yield from pool.map(_check_place, places)
+    except BrokenProcessPool:
+        yield "a process that shared the work was killed", "unknown", 0
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _check_place(number: int) -> Result:
@@ -102,15 +107,15 @@ def _check_place(number: int) -> Result:
 
 def refuted(obligation: Obligation, effort: Effort) -> str:
     """ "unsat" if the obligation holds, "sat" if it does not, "unknown" if nobody can tell."""
-    answer = "unknown"
     for make in (z3.SimpleSolver, z3.Solver):
         solver = make()
         answer = _z3(obligation, solver, effort.timeout)
-        if answer != "unknown":
-            break
-    if answer == "unknown" or (answer == "unsat" and effort.second):
-        return _bitwuzla(solver.to_smt2(), effort.timeout)
-    return answer
+        if answer == "sat" or (answer == "unsat" and not effort.second):
+            return answer
+        if answer == "unsat":
+            return _bitwuzla(solver.to_smt2(), effort.timeout)
+    # Not all bytes that are known may have been stated: only a refutation counts.
+    return "unsat" if _bitwuzla(solver.to_smt2(), effort.timeout) == "unsat" else "unknown"
 
 
 def _z3(obligation: Obligation, solver: Any, timeout: float) -> str:

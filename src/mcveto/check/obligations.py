@@ -110,7 +110,10 @@ class Checker:
             edges = (*location.calls, *location.returns)
             if (location.frames is None) != nested or (edges and not nested):
                 raise Rejected(f"{location.id}: call strings are kept everywhere or nowhere")
-            self._require_listed([*(name for name in location.steps if name != HALT), *(edge.to for edge in edges)])
+            names = [name for name in location.steps if name != HALT] + [edge.to for edge in edges]
+            self._require_listed(names)
+            if set(map(_number, location.refuted)) & {self._places[name].pc for name in names}:
+                raise Rejected(f"{location.id} refutes what it lists as a step")
         self._require_listed(self._start)
         self._pending = self._pending_addresses() if nested else {}
 
