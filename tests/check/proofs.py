@@ -10,7 +10,8 @@ import msgspec
 
 from mcveto.certify import certificate_of
 from mcveto.check.certificate import Certificate, sealed
-from mcveto.dpg.driver import Driver, Limits
+from mcveto.dpg.driver import Driver, Limits, Method
+from mcveto.dpg.location import Fold
 from mcveto.program.program import Program, load_program
 from mcveto.program.spec import load_spec
 
@@ -41,12 +42,12 @@ def program_of(name: str) -> Program:
 
 
 @cache
-def certificate_for(name: str, seconds: float = 60.0) -> Certificate | None:
+def certificate_for(name: str, seconds: float = 60.0, fold: Fold = Fold.FRAME) -> Certificate | None:
     """The certificate of an example's proof; None if none is found in time."""
     program = program_of(name)
     limits = Limits()
     limits.seconds = seconds
-    verdict = Driver(program, limits).run()
+    verdict = Driver(program, limits, method=Method(fold=fold)).run()
     return certificate_of(program, verdict.proof, "test") if verdict.proof is not None else None
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from mcveto.check.certificate import Certificate, from_text, to_text
 from mcveto.check.discharge import Effort, check
+from mcveto.dpg.location import Fold
 from mcveto.program.spec import load_spec
 
 from .companion import Companion
@@ -93,3 +94,21 @@ def test_a_missing_or_wrong_nested_edge_is_found(name: str, kind: str) -> None:
         for edge in wrong["locations"][number][kind]:
             edge["expecting"] = hex(int(edge["expecting"], 16) + 1)
         assert check(from_data(wrong), program.image, Effort()).problem
+
+
+@pytest.mark.parametrize(
+    ("name", "has_calls"),
+    [("machine/tricks/aarch64", False), ("machine/tricks/mips-delay", True), ("machine/tricks/smc-next", False)],
+)
+def test_proofs_of_the_pc_fold(name: str, has_calls: bool) -> None:
+    certificate = certificate_for(name, fold=Fold.PC)
+    assert certificate is not None
+    assert all(location.frames is None for location in certificate.locations)
+    assert any(location.calls for location in certificate.locations) == has_calls
+    assert check(certificate, program_of(name).image, Effort()).problem == ""
+    for number, location in enumerate(certificate.locations):
+        for kind in ("calls", "returns"):
+            if getattr(location, kind):
+                data = as_data(certificate)
+                data["locations"][number][kind] = []
+                assert check(from_data(data), program_of(name).image, Effort()).problem
