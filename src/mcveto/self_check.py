@@ -27,6 +27,8 @@ def supported(program: Program, verdict: Verdict, question: Question, seconds: f
     """The verdict with what supports it, or UNKNOWN if it does not stand."""
     if verdict.kind != "proved":
         return replace(verdict, is_internal_error=verdict.is_internal_error or verdict.reason.startswith(FAILED))
+    if verdict.proof is None and question.engine != "dpg":
+        return replace(verdict, warnings=(f"engine {question.engine} writes no certificate that could be checked",))
     if verdict.proof is None:
         return _refused(verdict, "no proof was handed over", certificate="")
     from mcveto.certify import certificate_of

@@ -140,8 +140,10 @@ def _write_proof(answer: Answer, proof: str | None) -> None:
     from mcveto.report.json_file import write_json, write_text
 
     verdict = answer.verdict
-    if verdict.kind == "proved" and proof is not None:
+    if verdict.kind == "proved" and proof is not None and verdict.certificate:
         write_text(proof, verdict.certificate)
+    elif proof is not None and verdict.kind == "proved":
+        print("mcveto: no certificate is written, this engine makes none", file=sys.stderr)
     elif verdict.is_internal_error and verdict.reason.startswith("self-check failed"):
         sha256 = answer.subject.sha256 if answer.subject is not None else ""
         name = f"mcveto-self-check-{sha256[:12]}.json"
