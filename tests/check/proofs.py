@@ -42,7 +42,7 @@ def program_of(name: str) -> Program:
 
 
 @cache
-def certificate_for(name: str, seconds: float = 60.0, fold: Fold = Fold.FRAME) -> Certificate | None:
+def certificate_for(name: str, seconds: float = 240.0, fold: Fold = Fold.FRAME) -> Certificate | None:
     """The certificate of an example's proof; None if none is found in time."""
     program = program_of(name)
     limits = Limits()

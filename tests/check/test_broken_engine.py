@@ -38,7 +38,7 @@ def loses_the_other_way(table: OutcomeTable, location: Location, block: tuple[In
     return outcomes[1:] if len(outcomes) > 1 else outcomes
 
 
-def verdict_on(name: str, seconds: float = 20.0) -> Verdict:
+def verdict_on(name: str, seconds: float = 120.0) -> Verdict:
     program = load_program(None, load_spec(str(EXAMPLES / f"{name}.yaml")))
     return search(lambda: program, Question(timeout=seconds)).verdict
 
@@ -104,4 +104,4 @@ def test_a_target_that_is_a_halt(tmp_path: Path) -> None:
         properties=(PropertySpec("reach", (0x100C,)),),
     )
     program = load_program(str(file), spec)
-    assert search(lambda: program, Question(timeout=20)).verdict.kind != "proved"
+    assert search(lambda: program, Question(timeout=120)).verdict.kind != "proved"

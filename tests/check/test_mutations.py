@@ -34,7 +34,7 @@ def try_mutation(name: str, seed: int) -> tuple[str, bool]:
         return kind, True
     unsealed = msgspec.structs.replace(mutant, seal=original.seal)
     assert "seal" in check(unsealed, program.image, Effort()).problem
-    problem = check(mutant, program.image, Effort(timeout=20)).problem
+    problem = check(mutant, program.image, Effort(timeout=60)).problem
     if not problem:
         companion = Companion(program, mutant)
         assert [companion.follow(run) for run in range(4)] == [""] * 4, (name, seed, kind)

@@ -20,7 +20,7 @@ def verify(tmp_path: Path, code: str, **spec: object) -> Verdict:
     target = PropertySpec("reach", (0x1000 + len(content) - 1,))
     whole = Spec(arch="x86-32", base=0x1000, entry=0x1000, properties=(target,), **spec)  # type: ignore[arg-type]
     program = load_program(str(file), whole)
-    return search(lambda: program, Question(timeout=30)).verdict
+    return search(lambda: program, Question(timeout=120)).verdict
 
 
 def test_something_happens(tmp_path: Path) -> None:
