@@ -167,6 +167,9 @@ def spec_mapping(spec: Spec) -> dict[str, Any]:
         "assume": [_address(item) for item in spec.assume],
         "halt": [_address(item) for item in spec.halt],
         "stack": spec.stack,
+        "regions": [
+            {"at": _address(item.at), "size": item.size, "permissions": item.permissions} for item in spec.regions
+        ],
         "properties": [
             item.name if item.argument is None else {item.name: [_address(at) for at in item.argument]}
             for item in spec.properties

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 
+from mcveto.certify import spec_mapping
 from mcveto.check.certificate import Certificate, from_text, to_text
 from mcveto.check.discharge import Effort, check
 from mcveto.dpg.location import Fold
-from mcveto.program.spec import load_spec
+from mcveto.program.image import load_image
+from mcveto.program.program import load_program
+from mcveto.program.spec import (
+    InputCall,
+    InputMemory,
+    PropertySpec,
+    RegionPermissions,
+    Spec,
+    load_spec,
+    parse_spec,
+)
+from mcveto.search import Question, search
 
 from .companion import Companion
 from .proofs import EXAMPLES, SMALL, as_data, certificate_for, from_data, program_of
@@ -112,3 +127,49 @@ def test_proofs_of_the_pc_fold(name: str, has_calls: bool) -> None:
                 data = as_data(certificate)
                 data["locations"][number][kind] = []
                 assert check(from_data(data), program_of(name).image, Effort()).problem
+
+
+def test_the_whole_spec_is_in_the_certificate() -> None:
+    """All fields, so that the checker answers the same question; a new field must be added to `spec_mapping`."""
+    spec = Spec(
+        arch="x86-32",
+        base=0x1000,
+        entry="start+0x10",
+        input_calls=(InputCall(0x1010, 7, True), InputCall("read")),
+        input_registers=("ECX",),
+        input_memory=(InputMemory(0x1020, 4),),
+        assume=(0x1030,),
+        halt=("stop", 0x1040),
+        stack=8192,
+        regions=(RegionPermissions(0x1000, 16, "rx"),),
+        properties=(PropertySpec("reach", (0x1050, "error")), PropertySpec("return-address")),
+    )
+    left_out = {"path", "binary", "expected", "notes"}
+    assert all(getattr(spec, field.name) for field in fields(Spec) if field.name not in left_out)
+    mapping = spec_mapping(spec)
+    again = parse_spec(mapping, "again")
+    assert spec_mapping(again) == mapping
+    numbers = parse_spec({"entry": 0x1000, "stack": 8192, "base": 0x1000}, "numbers")
+    for field in fields(Spec):
+        if field.name not in left_out:
+            assert type(getattr(again, field.name)) is type(getattr(spec, field.name)), field.name
+            assert bool(getattr(again, field.name)), field.name
+    assert (numbers.stack, numbers.base) == (again.stack, again.base)
+
+
+def test_regions_of_the_spec(tmp_path: Path) -> None:
+    """mov eax, 1; ret; target: nop, in code that the spec makes unwritable"""
+    file = tmp_path / "blob"
+    file.write_bytes(bytes.fromhex("b801000000 c3 90"))
+    region = RegionPermissions(0x1000, 7, "rx")
+    target = PropertySpec("reach", (0x1006,))
+    spec = Spec(arch="x86-32", base=0x1000, entry=0x1000, regions=(region,), properties=(target,))
+    program = load_program(str(file), spec)
+    verdict = search(lambda: program, Question(timeout=120)).verdict
+    assert verdict.kind == "proved"
+    image = load_image(str(file), arch="x86-32", base=0x1000)
+    certificate = from_text(verdict.certificate)
+    assert check(certificate, image, Effort()).problem == ""
+    data = as_data(certificate)
+    del data["spec"]["regions"]
+    assert check(from_data(data), image, Effort()).problem == "its assumptions are not those of the program"

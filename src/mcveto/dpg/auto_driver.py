@@ -348,7 +348,9 @@ class AutoDriver(Driver):
         problem = recheck(self._program, proof, self._steps, self._entry, max(10.0, self._limits.query_seconds))
         if problem:
             raise GiveUp(f"self-check failed: {problem}")
-        return Verdict("proved", assumptions=self._program.assumptions, statistics=self._statistics())
+        evidence = evidence_of(self._program, self.graph)
+        assumptions, statistics = self._program.assumptions, self._statistics()
+        return Verdict("proved", assumptions=assumptions, statistics=statistics, proof=proof, evidence=evidence)
 
     def _run_longer(self) -> Verdict | None:
         """Once, a run to the full length where the first ones were cut off."""
