@@ -38,9 +38,9 @@ def loses_the_other_way(table: OutcomeTable, location: Location, block: tuple[In
     return outcomes[1:] if len(outcomes) > 1 else outcomes
 
 
-def verdict_on(name: str, seconds: float = 120.0) -> Verdict:
+def verdict_on(name: str, strategy: str = "paper") -> Verdict:
     program = load_program(None, load_spec(str(EXAMPLES / f"{name}.yaml")))
-    return search(lambda: program, Question(timeout=seconds)).verdict
+    return search(lambda: program, Question(strategy=strategy, timeout=60)).verdict
 
 
 VIOLATED = (
@@ -52,10 +52,11 @@ VIOLATED = (
 )
 
 
+@pytest.mark.parametrize("strategy", ["paper", "auto"])
 @pytest.mark.parametrize("broken", [loses_one_way, loses_the_other_way])
-def test_a_lost_outcome_is_caught(broken: Of, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_outcome_is_caught(broken: Of, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OutcomeTable, "of", broken)
-    verdicts = [verdict_on(name) for name in VIOLATED]
+    verdicts = [verdict_on(name, strategy) for name in VIOLATED]
     assert all(verdict.kind != "proved" for verdict in verdicts)
     caught = [verdict for verdict in verdicts if verdict.reason.startswith("self-check failed: ")]
     assert caught
@@ -75,7 +76,7 @@ def test_what_the_user_sees(
     monkeypatch.setattr(OutcomeTable, "of", loses_one_way)
     monkeypatch.chdir(tmp_path)
     spec = EXAMPLES / "fig10/x86-32/store-REACH-1.yaml"
-    assert run_command_line(["verify", "--spec", str(spec), "--proof", "proof.json"]) == 70
+    assert run_command_line(["verify", "--spec", str(spec), "--strategy", "paper", "--proof", "proof.json"]) == 70
     out, err = capsys.readouterr()
     assert out.startswith("UNKNOWN(self-check failed: step ")
     (bundle,) = tmp_path.iterdir()

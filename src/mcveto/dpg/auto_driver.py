@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 
 from mcveto.dpg.driver import Driver, Limits, Progress
+from mcveto.dpg.evidence import evidence_of
 from mcveto.dpg.location import Location
 from mcveto.dpg.proof_check import recheck
 from mcveto.dpg.runs import CallStringTooLong, Choices, Ending, Run, Runner
