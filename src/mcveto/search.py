@@ -55,6 +55,7 @@ class Question:
     closest: int = 1
     aliasing: str = "witness"
     after_violation: bool = False
+    self_check: bool = True
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -190,7 +191,9 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
 
         after = explore(program, remaining(), question.seed, verdict.at, report)
         verdict = replace(verdict, aftermath=after.lines(verdict.at))
-    return verdict
+    from mcveto.self_check import supported
+
+    return supported(program, verdict, question, remaining().seconds)
 
 
 def _cut_short(

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcveto.dpg.evidence import Evidence
+    from mcveto.dpg.proof import Proof
 
 EXIT_CODES = {"proved": 0, "violated": 10, "unknown": 5}
 EXIT_INTERNAL = 70
@@ -49,6 +54,15 @@ class Verdict:
     """What can happen after the violation, if that was asked."""
     is_internal_error: bool = False
     """Unknown because of a defect of our own."""
+    proof: Proof | None = None
+    """What the engine claims, until it is written down as the certificate."""
+    evidence: Evidence | None = None
+    """What the runs behind a proof show to be reachable."""
+    certificate: str = ""
+    """The proof as a file (see `check.certificate`), also of a claim that the self-check refused."""
+    support: dict[str, object] = field(default_factory=dict)
+    """How a proof was checked, and what happens in the runs it speaks of."""
+    warnings: tuple[str, ...] = ()
 
     @property
     def headline(self) -> str:

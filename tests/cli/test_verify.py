@@ -165,7 +165,8 @@ def test_json_of_a_proof() -> None:
     assert code == 0
     assert list(record) == KEYS
     assert (record["verdict"], record["reason"], record["property"]) == ("proved", None, None)
-    assert (record["inputs"], record["confirmed_by"], record["proof"]) == ([], [], None)
+    assert (record["inputs"], record["confirmed_by"]) == ([], [])
+    assert record["proof"]["obligations"] > 0 and record["proof"]["file"] is None
     assert record["stats"]["lemmas"] is None
     assert record["assumptions"]
 
@@ -186,7 +187,6 @@ def test_same_command_same_result(spec: str) -> None:
         (["--steps", "giant"], "there is no steps 'giant'"),
         (["--property", "memory-safety"], "property memory-safety is not available yet"),
         (["--property", "lock.fsm"], "there is no property 'lock.fsm'"),
-        (["--proof", "x"], "--proof is not available yet"),
         (["--cex", "x"], "--cex is not available yet"),
         (["--report", "x"], "--report is not available yet"),
         (["--unwind", "3"], "--unwind is not available yet"),

@@ -21,6 +21,7 @@ EXIT_CLOSED_PIPE = 141
 
 COMMANDS = {
     "bench": "Run the programs of the paper and print its table beside ours.",
+    "check": "Re-prove a certificate that verify --proof wrote.",
     "disasm": "Show the instructions at an address, as the machine decodes them.",
     "doctor": "Say what is installed and whether it works.",
     "run": "Execute a binary with given or random inputs.",

@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the result as JSON; - prints nothing else.")
 @click.option("--quiet", is_flag=True, help="Print only the first line, and no progress.")
 @click.option("--unwind", metavar="N", help="For engine bmc; not available yet.")
-@click.option("--proof", metavar="FILE", help="Not available yet.")
+@click.option("--proof", metavar="FILE", help="Write the certificate of a proof, for `mcveto check`.")
+@click.option("--self-check/--no-self-check", default=True, help="Re-prove a proof before it is printed (default).")
 @click.option("--cex", metavar="DIR", help="Not available yet.")
 @click.option("--report", metavar="FILE", help="Not available yet.")
 def command(
@@ -73,6 +74,7 @@ def command(
     quiet: bool,
     unwind: str | None,
     proof: str | None,
+    self_check: bool,
     cex: str | None,
     report: str | None,
     **options: Any,
@@ -80,22 +82,24 @@ def command(
     """Decide whether BINARY can reach a target or return to where it was not called from, for any input."""
     from mcveto.report.json_file import require_writable
 
-    for option, value in (("--unwind", unwind), ("--proof", proof), ("--cex", cex), ("--report", report)):
+    for option, value in (("--unwind", unwind), ("--cex", cex), ("--report", report)):
         if value is not None:
             raise UsageError(f"{option} is not available yet")
     for name in properties:
         require_available("property", name, PROPERTIES)
     question = Question(
-        engine, strategy, fold, steps, timeout, memory, seed, frontier, closest, aliasing, after_violation
+        engine, strategy, fold, steps, timeout, memory, seed, frontier, closest, aliasing, after_violation, self_check
     )
     spec = read_spec(**options)
     if "reach" in properties and not any(item.name == "reach" for item in spec.properties):
         raise UsageError("property reach needs an address", "give --target ADDRESS")
     require_writable(json_file)
+    require_writable(proof)
     answer = _search(binary, spec, question, silent=quiet or json_file == "-")
     _print(answer, quiet, json_file)
+    _write_proof(answer, proof)
     if json_file is not None:
-        _write_json(answer, json_file, binary or spec.binary, seed)
+        _write_json(answer, json_file, binary or spec.binary, seed, proof)
     return answer.verdict.exit_code
 
 
@@ -131,7 +135,25 @@ def _asked(subject: Subject | None) -> str:
     return ", ".join([*([f"reach {' '.join(targets)}"] if targets else []), "return-address"])
 
 
-def _write_json(answer: Answer, json_file: str, path: str | None, seed: int) -> None:
+def _write_proof(answer: Answer, proof: str | None) -> None:
+    """The certificate of a proof, or all that is known of a claim that our own check refused, to be reported."""
+    from mcveto.report.json_file import write_json, write_text
+
+    verdict = answer.verdict
+    if verdict.kind == "proved" and proof is not None and verdict.certificate:
+        write_text(proof, verdict.certificate)
+    elif proof is not None and verdict.kind == "proved":
+        print("mcveto: no certificate is written, this engine makes none", file=sys.stderr)
+    elif verdict.is_internal_error and verdict.reason.startswith("self-check failed"):
+        sha256 = answer.subject.sha256 if answer.subject is not None else ""
+        name = f"mcveto-self-check-{sha256[:12]}.json"
+        arguments = ["mcveto", *sys.argv[1:]]
+        bundle = {"reason": verdict.reason, "command": arguments, "binary": sha256, "certificate": verdict.certificate}
+        write_json(name, bundle)
+        print(f"mcveto: {name} holds the claim that was refused; please report it", file=sys.stderr)
+
+
+def _write_json(answer: Answer, json_file: str, path: str | None, seed: int, proof: str | None) -> None:
     from mcveto.cli.main import VERSION
     from mcveto.report.json_file import write_json
     from mcveto.report.verdict_json import verdict_record
@@ -144,5 +166,6 @@ def _write_json(answer: Answer, json_file: str, path: str | None, seed: int) -> 
         sha256=subject.sha256 if subject is not None else None,
         command=["mcveto", *sys.argv[1:]],
         seed=seed,
+        proof_file=proof,
     )
     write_json(json_file, record)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 
 from mcveto.dpg.driver import Driver, Limits, Progress
+from mcveto.dpg.evidence import evidence_of
 from mcveto.dpg.location import Location
 from mcveto.dpg.proof_check import recheck
 from mcveto.dpg.runs import CallStringTooLong, Choices, Ending, Run, Runner
@@ -348,7 +349,9 @@ class AutoDriver(Driver):
         problem = recheck(self._program, proof, self._steps, self._entry, max(10.0, self._limits.query_seconds))
         if problem:
             raise GiveUp(f"self-check failed: {problem}")
-        return Verdict("proved", assumptions=self._program.assumptions, statistics=self._statistics())
+        evidence = evidence_of(self._program, self.graph)
+        assumptions, statistics = self._program.assumptions, self._statistics()
+        return Verdict("proved", assumptions=assumptions, statistics=statistics, proof=proof, evidence=evidence)
 
     def _run_longer(self) -> Verdict | None:
         """Once, a run to the full length where the first ones were cut off."""

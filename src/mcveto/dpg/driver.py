@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from mcveto.dpg.evidence import evidence_of
 from mcveto.dpg.feasibility import Feasibility, Feasible, Undecided
 from mcveto.dpg.frontiers import FrontierChoice, frontiers
 from mcveto.dpg.graph import TS, Edge, Frontier, Graph, Node, Witness, holds
@@ -318,7 +319,9 @@ class Driver:
         problem = recheck(self._program, proof, self._steps, self._entry, max(10.0, self._limits.query_seconds))
         if problem:
             return self._unknown(f"self-check failed: {problem}")
-        return Verdict("proved", assumptions=self._program.assumptions, statistics=self._statistics())
+        evidence = evidence_of(self._program, self.graph)
+        assumptions, statistics = self._program.assumptions, self._statistics()
+        return Verdict("proved", assumptions=assumptions, statistics=statistics, proof=proof, evidence=evidence)
 
     def _unknown(self, reason: str) -> Verdict:
         return Verdict("unknown", reason=reason, assumptions=self._program.assumptions, statistics=self._statistics())

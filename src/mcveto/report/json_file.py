@@ -31,6 +31,10 @@ def write_json(destination: str, result: dict[str, Any]) -> None:
     import msgspec
 
     text = msgspec.json.format(msgspec.json.encode(_encodable(result)), indent=2).decode() + "\n"
+    write_text(destination, text)
+
+
+def write_text(destination: str, text: str) -> None:
     if destination == "-":
         sys.stdout.write(text)
         return

@@ -10,8 +10,16 @@ SCHEMA = "mcveto-verdict-1"
 
 
 def verdict_record(
-    verdict: Verdict, *, version: str, path: str | None, sha256: str | None, command: list[str], seed: int
+    verdict: Verdict,
+    *,
+    version: str,
+    path: str | None,
+    sha256: str | None,
+    command: list[str],
+    seed: int,
+    proof_file: str | None = None,
 ) -> dict[str, Any]:
+    proved = verdict.kind == "proved"
     return {
         "schema": SCHEMA,
         "mcveto": version,
@@ -23,7 +31,7 @@ def verdict_record(
         "confirmed_by": list(verdict.confirmed_by),
         "assumptions": list(verdict.assumptions),
         "stats": {name: verdict.statistics.get(name) for name in STATISTICS},
-        "proof": None,
+        "proof": {"file": proof_file, **verdict.support, "warnings": list(verdict.warnings)} if proved else None,
         "command": command,
         "seed": seed,
         "at": verdict.at,

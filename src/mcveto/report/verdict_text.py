@@ -35,9 +35,26 @@ def verdict_lines(verdict: Verdict, properties: str) -> Iterator[str]:
         yield f"… and {more} more inputs (--json lists all)"
     if verdict.confirmed_by:
         yield f"confirmed by: {', '.join(verdict.confirmed_by)}"
+    if verdict.kind == "proved":
+        yield from support_lines(verdict)
     for assumption in verdict.assumptions:
         yield one_line(f"assumption: {assumption}")
     yield f"statistics: {statistics_text(verdict)}"
+
+
+def support_lines(verdict: Verdict) -> Iterator[str]:
+    """How a proof was checked, and whether anything happens in the runs it speaks of."""
+    support = verdict.support
+    if support.get("obligations") is not None:
+        yield f"self-check: {support['obligations']} obligations hold"
+    else:
+        yield "self-check: skipped"
+    met = {None: "", True: ", the assumptions", False: ""}[support.get("assumptions_met")]  # type: ignore[index]
+    reached = f"the entry{met}{' and a halt' if support.get('halt_reached') else ''}"
+    if support.get("entry_reached"):
+        yield f"reached in runs: {reached}"
+    for warning in verdict.warnings:
+        yield one_line(f"warning: {warning}")
 
 
 def statistics_text(verdict: Verdict) -> str:

@@ -1,0 +1,190 @@
+"""Writes the certificate of a proof: what an engine claims, in the words of `check.certificate`.
+
+This is the engine's side. Nothing here is trusted: a step that is left out, or a wrong byte, makes the checker refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcveto.check.certificate import ANY as ANY_TEXT
+from mcveto.check.certificate import FORMAT, HALT, Binary, Certificate, Edge, Location, Question, sealed
+from mcveto.dpg.location import ANY, Blocks, Fold
+from mcveto.dpg.location import Location as GraphLocation
+from mcveto.dpg.outcomes import Outcome, OutcomeTable
+from mcveto.dpg.proof import Proof
+from mcveto.dpg.steps import Steps
+from mcveto.dpg.ways import Kind
+from mcveto.logic import terms as t
+from mcveto.logic.smtlib import expression
+from mcveto.logic.terms import Term
+from mcveto.machine.pcode import Transfer
+from mcveto.program.program import Program
+from mcveto.program.spec import Address, Spec
+
+
+def certificate_of(program: Program, proof: Proof, version: str, single_steps: bool = False) -> Certificate:
+    return _Writer(program, proof, single_steps).certificate(version)
+
+
+@dataclass
+class _Claim:
+    """A location of the certificate: where call strings are kept all nodes of a location, else a single node."""
+
+    name: str
+    location: GraphLocation
+    alternatives: list[tuple[Term, ...]]
+    is_start: bool = False
+    steps: dict[str, None] = field(default_factory=dict)
+    calls: list[Edge] = field(default_factory=list)
+    returns: list[Edge] = field(default_factory=list)
+    refuted: set[int] = field(default_factory=set)
+
+    def next(self) -> list[str]:
+        return [name for name in self.steps if name != HALT] + [edge.to for edge in (*self.calls, *self.returns)]
+
+
+class _Writer:
+    def __init__(self, program: Program, proof: Proof, single_steps: bool) -> None:
+        self._program = program
+        self._blocks = Blocks(program, single_steps)
+        self._steps = Steps(
+            program, self._blocks, OutcomeTable(program), Fold.FRAME if proof.edges is None else Fold.PC
+        )
+        self._claims = _claims_of_locations(proof) if proof.edges is None else _claims_of_nodes(proof)
+        self._by_name = {claim.name: claim for claim in self._claims}
+        self._at: dict[tuple[tuple[int, ...] | None, int], list[_Claim]] = {}
+        self._within: dict[tuple[int, ...] | None, list[_Claim]] = {}
+        for claim in self._claims:
+            self._at.setdefault((claim.location.frames, claim.location.pc), []).append(claim)
+            self._within.setdefault(claim.location.frames, []).append(claim)
+
+    def certificate(self, version: str) -> Certificate:
+        program, image = self._program, self._program.image
+        question = Question(
+            entry=hex(program.entry),
+            targets=_hexes(program.targets),
+            halts=_hexes(program.halts),
+            replaced=_hexes(program.hooks),
+            properties=("reach", "return-address") if program.targets else ("return-address",),
+        )
+        return sealed(
+            Certificate(
+                format=FORMAT,
+                mcveto=version,
+                binary=Binary(name=Path(image.path).name, sha256=image.sha256, isa=image.isa),
+                spec=spec_mapping(program.spec),
+                question=question,
+                assumptions=program.assumptions,
+                start=tuple(claim.name for claim in self._claims if claim.is_start),
+                locations=tuple(map(self._location, self._claims)),
+            )
+        )
+
+    def _location(self, claim: _Claim) -> Location:
+        location = claim.location
+        for outcome in self._steps.outcomes(location):
+            if not outcome.unsupported:
+                self._follow(claim, outcome)
+        block = self._blocks.of(location)
+        return Location(
+            id=claim.name,
+            pc=hex(location.pc),
+            code=tuple(f"{item.bytes.hex()} {item.text}" for item in block if item.bytes),
+            stack_pointer=_pointer(location.stack_pointer),
+            frame_pointer=_pointer(location.frame_pointer),
+            frames=None if location.frames is None else tuple(map(hex, location.frames)),
+            invariant=tuple(tuple(expression(literal) for literal in literals) for literals in claim.alternatives),
+            steps=tuple(claim.steps),
+            refuted=_hexes(claim.refuted - {self._by_name[name].location.pc for name in claim.next()}),
+            calls=tuple(claim.calls),
+            returns=tuple(claim.returns),
+        )
+
+    def _follow(self, source: _Claim, outcome: Outcome) -> None:
+        """Where an outcome may lead: the steps of the call-string form, halts, and what is refuted."""
+        arrivals, pc = self._arrivals(source, outcome)
+        if source.location.frames is not None:
+            source.steps.update((claim.name, None) for claim in arrivals)
+        if any(self._steps.ends_at(outcome, end) is not t.FALSE for end in self._steps.ends):
+            source.steps[HALT] = None
+        elif not arrivals and pc is not None:
+            source.refuted.add(pc)
+
+    def _arrivals(self, source: _Claim, outcome: Outcome) -> tuple[list[_Claim], int | None]:
+        """Where an outcome may arrive by its frames, and its program counter if that is certain."""
+        frames, target = source.location.frames, outcome.target
+        pc = int(target.data) if target.op == "const" else None
+        if frames is not None and outcome.transfer is Transfer.CALL:
+            frames = (*frames, outcome.following)
+        elif frames and outcome.transfer is Transfer.RETURN:
+            frames, pc = frames[:-1], frames[-1]
+        found = self._within.get(frames, []) if pc is None else self._at.get((frames, pc), [])
+        if frames is None:
+            return found, pc
+        return [item for item in found if self._steps.arrival(source.location, outcome, item.location) is not None], pc
+
+
+def _claims_of_locations(proof: Proof) -> list[_Claim]:
+    claims: dict[GraphLocation, _Claim] = {}
+    for location in sorted({node.location for node in proof.nodes}):
+        claims[location] = _Claim(f"L{len(claims)}", location, [])
+    for node in proof.nodes:
+        claims[node.location].alternatives.append(node.literals)
+        claims[node.location].is_start |= node.is_start
+    return list(claims.values())
+
+
+def _claims_of_nodes(proof: Proof) -> list[_Claim]:
+    claims = [
+        _Claim(f"N{number}", node.location, [node.literals], node.is_start) for number, node in enumerate(proof.nodes)
+    ]
+    for edge in proof.edges or ():
+        source, to = claims[edge.source], claims[edge.target].name
+        if edge.way.kind is Kind.INTERNAL:
+            source.steps[to] = None
+        else:
+            edges = source.calls if edge.way.kind is Kind.CALL else source.returns
+            edges.append(Edge(to=to, expecting=hex(edge.way.address)))
+    return claims
+
+
+def spec_mapping(spec: Spec) -> dict[str, Any]:
+    """A spec as its file would hold it, without the binary's name and what examples note about themselves."""
+    inputs: dict[str, Any] = {
+        "calls": {_address(call.at): {"bits": call.bits, "signed": call.signed} for call in spec.input_calls},
+        "registers": list(spec.input_registers),
+        "memory": [{"at": _address(item.at), "size": item.size} for item in spec.input_memory],
+    }
+    mapping: dict[str, Any] = {
+        "arch": spec.arch,
+        "base": spec.base,
+        "entry": None if spec.entry is None else _address(spec.entry),
+        "inputs": {key: value for key, value in inputs.items() if value},
+        "assume": [_address(item) for item in spec.assume],
+        "halt": [_address(item) for item in spec.halt],
+        "stack": spec.stack,
+        "regions": [
+            {"at": _address(item.at), "size": item.size, "permissions": item.permissions} for item in spec.regions
+        ],
+        "properties": [
+            item.name if item.argument is None else {item.name: [_address(at) for at in item.argument]}
+            for item in spec.properties
+        ],
+    }
+    return {key: value for key, value in mapping.items() if value is not None and value not in ({}, [])}
+
+
+def _address(address: Address) -> str:
+    return address if isinstance(address, str) else hex(address)
+
+
+def _pointer(value: int) -> str:
+    return ANY_TEXT if value == ANY else hex(value)
+
+
+def _hexes(addresses: Iterable[int]) -> tuple[str, ...]:
+    return tuple(map(hex, sorted(addresses)))

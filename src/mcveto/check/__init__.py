@@ -1,0 +1,1 @@
+"""Verdicts that prove themselves: certificates and their independent checker."""

@@ -1,0 +1,165 @@
+"""Discharges the obligations of a certificate: Z3 must find each one unsatisfiable, several processes share the work.
+
+Memory is an unconstrained array in a formula, although the image fixes some of its bytes. They are added when a model
+contradicts them, so only the bytes that matter are ever mentioned. What Z3 cannot decide in its time goes to Bitwuzla
+as SMT-LIB text; `second` asks both about everything. An obligation that nobody decides rejects the certificate.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import Any
+
+import z3
+
+from mcveto.check.certificate import Certificate
+from mcveto.check.obligations import Checker, Obligation, read_program
+from mcveto.check.steps import Rejected
+from mcveto.program.image import Image
+from mcveto.program.program import Program
+
+MAX_ROUNDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How to check: processes, seconds for one obligation, and whether Bitwuzla must agree on each."""
+
+    jobs: int = 1
+    timeout: float = 60.0
+    second: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was checked; `problem` is empty if every obligation holds."""
+
+    problem: str
+    undecided: bool
+    """Whether the problem is only that no solver could tell."""
+    obligations: int
+    seconds: float
+    program: Program | None
+
+
+def check(certificate: Certificate, image: Image, effort: Effort) -> Checked:
+    """Re-proves a certificate about the program in `image`."""
+    started = time.monotonic()
+    program: Program | None = None
+    problem, undecided, count = "", False, 0
+    try:
+        program = read_program(certificate, image)
+        for found, answer, number in _results(Checker(certificate, program), effort):
+            count += number
+            if found and (not problem or undecided):
+                problem, undecided = found, answer == "unknown"
+            if problem and not undecided:
+                break
+    except Rejected as error:
+        problem, undecided = str(error), False
+    return Checked(problem, undecided, count, time.monotonic() - started, program)
+
+
+Result = tuple[str, str, int]
+_shared: tuple[Checker, Effort] | None = None
+
+
+def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
+    """(problem or "", the solvers' answer, obligations) of the entry and of each location."""
+    global _shared
+    _shared = checker, effort
+    places = range(-1, len(checker.locations))
+    jobs = min(effort.jobs, len(places))
+    if jobs <= 1:
+        yield from map(_check_place, places)
+        return
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"))
+    try:
+        yield from pool.map(_check_place, places)
+    except BrokenProcessPool:
+        yield "a process that shared the work was killed", "unknown", 0
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _check_place(number: int) -> Result:
+    """Checks the obligations of one location (-1: of the entry)."""
+    assert _shared is not None
+    checker, effort = _shared
+    count = 0
+    try:
+        obligations = [checker.initiation()] if number < 0 else checker.consecution(checker.locations[number])
+        for obligation in obligations:
+            count += 1
+            answer = refuted(obligation, effort)
+            if answer != "unsat":
+                what = "does not hold" if answer == "sat" else f"is not decided in {effort.timeout:g} s"
+                return f"{obligation.what} {what}", answer, count
+    except Rejected as error:
+        return str(error), "sat", count
+    return "", "unsat", count
+
+
+def refuted(obligation: Obligation, effort: Effort) -> str:
+    """ "unsat" if the obligation holds, "sat" if it does not, "unknown" if nobody can tell."""
+    for make in (z3.SimpleSolver, z3.Solver):
+        solver = make()
+        answer = _z3(obligation, solver, effort.timeout)
+        if answer == "sat" or (answer == "unsat" and not effort.second):
+            return answer
+        if answer == "unsat":
+            return _bitwuzla(solver.to_smt2(), effort.timeout)
+    # Not all bytes that are known may have been stated: only a refutation counts.
+    return "unsat" if _bitwuzla(solver.to_smt2(), effort.timeout) == "unsat" else "unknown"
+
+
+def _z3(obligation: Obligation, solver: Any, timeout: float) -> str:
+    """Z3's answer; `solver` then holds the obligation with the known bytes that turned out to matter."""
+    solver.set("timeout", int(1000 * timeout))
+    solver.add(*obligation.formulas)
+    for _ in range(MAX_ROUNDS):
+        answer = str(solver.check())
+        contradicted = _contradicted(obligation, solver.model()) if answer == "sat" else []
+        if not contradicted:
+            return answer
+        solver.add(*contradicted)
+    return "unknown"
+
+
+def _contradicted(obligation: Obligation, model: Any) -> list[Any]:
+    """The bytes read in the formulas that are known, but have another value in the model."""
+    facts: dict[int, Any] = {}
+    seen: set[int] = set()
+    stack = list(obligation.formulas)
+    while stack:
+        term = stack.pop()
+        if term.get_id() in seen:
+            continue
+        seen.add(term.get_id())
+        stack.extend(term.children())
+        if z3.is_select(term):
+            memory, index = term.children()
+            while z3.is_store(memory):
+                memory = memory.children()[0]
+            address = model.eval(index, model_completion=True).as_long()
+            byte = obligation.known(address) if z3.is_const(memory) else None
+            fact = memory[z3.BitVecVal(address, index.size())] == byte if byte is not None else None
+            if fact is not None and not z3.is_true(model.eval(fact, model_completion=True)):
+                facts[address] = fact
+    return list(facts.values())
+
+
+def _bitwuzla(script: str, timeout: float) -> str:
+    import bitwuzla
+
+    options = bitwuzla.Options()
+    options.set(bitwuzla.Option.TIME_LIMIT_PER, int(1000 * timeout))
+    manager = bitwuzla.TermManager()
+    parser = bitwuzla.Parser(manager, options)
+    parser.parse(script, True, False)
+    return str(parser.bitwuzla().check_sat()).lower().rpartition(".")[2]

@@ -1,0 +1,316 @@
+"""The obligations of a certificate, each re-derived from the binary. Together they imply the certificate's claim.
+
+1. identity      the file is whole, and speaks of this binary, this spec, these assumptions (`read_program`)
+2. code          the code of each location is what the image holds, or one instruction that memory is proved to hold
+3. safety        no location is a target; no step ends at one
+4. initiation    every entry state is in the invariant of a start location
+5. consecution   from every state in a location's invariant, every way through its code that does not fault ends at a
+                 halt, where nothing can be executed (a fault), or in the invariant of a location listed as a step,
+                 with the stack pointer, frame pointer and code bytes that location promises: this holds for jumps
+                 through registers and memory and for code that was overwritten as for any other step
+6. returns       a return goes where the innermost call expects it
+7. completeness  nothing unsupported can happen: no unmodelled system call, no instruction without a meaning
+
+2 and the first half of 3 are compared, the rest are formulas: an obligation is a formula that must be unsatisfiable. By
+induction over the steps of a run, no run reaches a target or returns elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import z3
+
+from mcveto.check import certificate as file
+from mcveto.check.certificate import ANY, HALT, Certificate
+from mcveto.check.steps import Outcome, Place, Rejected, Steps
+from mcveto.check.values import Formula, Vocabulary, allows, vector
+from mcveto.errors import McvetoError
+from mcveto.machine.memory import EXECUTE
+from mcveto.machine.pcode import Transfer
+from mcveto.program.exits import exit_convention
+from mcveto.program.image import Image
+from mcveto.program.program import Program, make_program
+from mcveto.program.spec import Spec, parse_spec
+
+PROPERTIES = ("reach", "return-address")
+Activation = tuple[str, int]
+_NUMBER = re.compile(r"0x(0|[1-9a-f][0-9a-f]*)")
+_CONDITION = re.compile(r"""\|[^|\\]*\||[()]|[^\s()|;"\\]+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """A formula that must be unsatisfiable; `known` gives bytes of memory that are certain before the step."""
+
+    what: str
+    formulas: tuple[Formula, ...]
+    known: Callable[[int], int | None]
+
+
+def read_program(certificate: Certificate, image: Image) -> Program:
+    """Obligation 1: the program that the certificate speaks of, and the same question."""
+    if file.sealed(certificate).seal != certificate.seal:
+        raise Rejected("the seal does not fit: the file was changed or damaged")
+    if image.sha256 != certificate.binary.sha256 or image.isa != certificate.binary.isa:
+        raise Rejected("it is about another binary")
+    if image.import_area is not None or image.unspecified:
+        raise Rejected("the file depends on code or data that is not in it")
+    try:
+        spec = parse_spec(certificate.spec, "the certificate's spec")
+        program = make_program(image, spec)
+    except McvetoError as error:
+        raise Rejected(str(error)) from None
+    _require_same_question(certificate, program, spec)
+    return program
+
+
+def _require_same_question(certificate: Certificate, program: Program, spec: Spec) -> None:
+    for item in spec.properties:
+        if item.name not in PROPERTIES:
+            raise Rejected(f"property {item.name} cannot be checked")
+    asked = certificate.question
+    for what, found, claimed in (
+        ("entry", [program.entry], [asked.entry]),
+        ("targets", program.targets, asked.targets),
+        ("halts", program.halts, asked.halts),
+        ("replaced functions", program.hooks, asked.replaced),
+    ):
+        if sorted(found) != list(map(_number, claimed)):
+            raise Rejected(f"its {what} are not those of its spec")
+    if asked.properties != (PROPERTIES if program.targets else PROPERTIES[1:]):
+        raise Rejected("its properties are not those of its spec")
+    if certificate.assumptions != program.assumptions:
+        raise Rejected("its assumptions are not those of the program")
+
+
+class Checker:
+    """All obligations of a certificate about a program; raises Rejected where a comparison fails."""
+
+    def __init__(self, certificate: Certificate, program: Program) -> None:
+        self._program = program
+        self._row = program.decoder.row
+        self._space = program.space
+        self._vocabulary = Vocabulary(program.decoder.layout, self._row.address_bits)
+        self._steps = Steps(program, self._vocabulary)
+        self._halts = sorted(program.halts | {self._row.code_address(program.return_sentinel)})
+        self.locations = certificate.locations
+        self._places: dict[str, Place] = {}
+        for location in certificate.locations:
+            if location.id in self._places or location.id == HALT:
+                raise Rejected(f"{location.id} is listed twice")
+            self._places[location.id] = self._place(location)
+        self._invariants = self._parse(certificate)
+        self._start = certificate.start
+        nested = any(location.frames is None for location in self.locations)
+        for location in self.locations:
+            edges = (*location.calls, *location.returns)
+            if (location.frames is None) != nested or (edges and not nested):
+                raise Rejected(f"{location.id}: call strings are kept everywhere or nowhere")
+            names = [name for name in location.steps if name != HALT] + [edge.to for edge in edges]
+            self._require_listed(names)
+            if set(map(_number, location.refuted)) & {self._places[name].pc for name in names}:
+                raise Rejected(f"{location.id} refutes what it lists as a step")
+        self._require_listed(self._start)
+        self._pending = self._pending_addresses() if nested else {}
+
+    def _require_listed(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self._places:
+                raise Rejected(f"a step leads to {name}, which is not listed")
+
+    def _place(self, location: file.Location) -> Place:
+        """Obligation 2, and that the location is no target."""
+        try:
+            code = tuple(bytes.fromhex(line.split(" ")[0]) for line in location.code)
+        except ValueError:
+            raise Rejected(f"{location.id}: code that is not hexadecimal") from None
+        pointers = [None if text == ANY else _number(text) for text in (location.stack_pointer, location.frame_pointer)]
+        frames = None if location.frames is None else tuple(map(_number, location.frames))
+        place = Place(location.id, _number(location.pc), code, pointers[0], pointers[1], frames)
+        if frames == ():
+            raise Rejected(f"{location.id}: a location outside of every call")
+        numbers = (place.pc, place.stack_pointer or 0, place.frame_pointer or 0, *(frames or ()))
+        if max(numbers) > self._row.address_mask:
+            raise Rejected(f"{location.id}: a number that is no address")
+        instructions = self._steps.instructions(place)
+        if location.code != tuple(f"{item.bytes.hex()} {item.text}" for item in instructions if item.bytes):
+            raise Rejected(f"{location.id}: the text of an instruction is wrong")
+        if self._row.code_address(place.pc) in self._program.targets:
+            raise Rejected(f"{location.id} is a target")
+        return place
+
+    def _parse(self, certificate: Certificate) -> dict[str, Formula]:
+        """The invariants as formulas over the state's variables."""
+        texts = [c for location in certificate.locations for way in location.invariant for c in way]
+        used = {symbol.strip("|") for text in texts for symbol in _symbols(text)}
+        cells = self._program.decoder.layout.cells
+        names = {cell.name: self._vocabulary.variable(cell) for cell in cells if cell.name in used}
+        names["mem"] = self._vocabulary.memory
+        try:
+            parsed = iter(z3.parse_smt2_string("\n".join(f"(assert {text})" for text in texts), decls=names))
+            invariants = {
+                location.id: z3.Or([z3.And([next(parsed) for _ in way]) for way in location.invariant])
+                for location in certificate.locations
+            }
+        except (z3.Z3Exception, StopIteration) as error:
+            raise Rejected(f"an invariant is not a condition on the state: {error}") from None
+        if next(parsed, None) is not None:
+            raise Rejected("an invariant holds more than one condition")
+        return invariants
+
+    def initiation(self) -> Obligation:
+        """Obligation 4: the entry state is like the end of a step that nothing precedes."""
+        entry, sentinel = self._program.entry, self._program.return_sentinel
+        outcome = Outcome([], dict(self._program.registers), self._vocabulary.memory, Transfer.JUMP, entry, entry)
+        names = [name for name in self._start if self._places[name].frames in (None, (sentinel,))]
+        return Obligation("initiation", (z3.Not(self._safe(outcome, names)),), self._space.initial_byte)
+
+    def consecution(self, location: file.Location) -> Iterator[Obligation]:
+        """Obligations 3 and 5 to 7 of one location: one per way through its code and return address expected."""
+        place = self._places[location.id]
+        before = [self._invariants[location.id]]
+        before += [self._vocabulary.variable(cell) == value for cell, value in self._steps.pointers(place)]
+        for number, outcome in enumerate(self._steps.outcomes(place)):
+            what = f"step {number} of {location.id} at {location.pc}"
+            if outcome.unsupported:
+                what, ends = f"{what} ({outcome.unsupported})", iter([z3.BoolVal(False)])
+            elif outcome.system_call:
+                what, ends = f"{what} (system call)", iter([self._exits(outcome)])
+            else:
+                ends = self._ends(location, outcome)
+            for safe in ends:
+                yield Obligation(what, (*before, *outcome.guard, z3.Not(safe)), self._fixed_byte)
+
+    def _ends(self, location: file.Location, outcome: Outcome) -> Iterator[Formula]:
+        """Where an outcome may end, by the listed steps that fit the calls pending after it.
+
+        Obligation 6: a return goes to the address that is pending, or to each one that can be.
+        """
+        frames, back = self._places[location.id].frames, outcome.following
+        if outcome.transfer is Transfer.RETURN:
+            for back in sorted(self._pending.get(location.id, ())) if frames is None else frames[-1:]:
+                names = self._listed(location, location.returns, back, frames and frames[:-1])
+                matches = vector(outcome.target, self._row.address_bits) == back
+                yield z3.And(matches, self._safe(replace(outcome, target=back), names))
+        elif outcome.transfer is Transfer.CALL:
+            yield self._safe(outcome, self._listed(location, location.calls, back, frames and (*frames, back)))
+        else:
+            yield self._safe(outcome, self._listed(location, None, back, frames))
+
+    def _listed(
+        self, location: file.Location, edges: Sequence[file.Edge] | None, back: int, frames: tuple[int, ...] | None
+    ) -> list[str]:
+        """The listed steps along `edges` that expect `back`, or with the call string `frames`; and halts."""
+        if frames is None and edges is not None:
+            halts = [name for name in location.steps if name == HALT]
+            return halts + [edge.to for edge in edges if _number(edge.expecting) == back]
+        return [name for name in location.steps if name == HALT or self._places[name].frames == frames]
+
+    def _pending_addresses(self) -> dict[str, set[int]]:
+        """Without call strings: the return addresses pending at each location, on paths whose returns match calls.
+
+        An activation is the location it began in and the address pending in it. A call begins one and remembers the
+        caller's; a return continues every caller of its own.
+        """
+        by_name = {location.id: location for location in self.locations}
+        begun = [((name, self._program.return_sentinel), name) for name in self._start]
+        reached: set[tuple[Activation, str]] = set()
+        callers: dict[Activation, set[Activation]] = {}
+        returned: dict[Activation, set[str]] = {}
+        while begun:
+            item = begun.pop()
+            if item in reached:
+                continue
+            reached.add(item)
+            activation, name = item
+            begun += [(activation, step) for step in by_name[name].steps if step != HALT]
+            for call in by_name[name].calls:
+                called = (call.to, _number(call.expecting))
+                callers.setdefault(called, set()).add(activation)
+                begun += [(called, call.to), *((activation, back) for back in returned.get(called, ()))]
+            for edge in by_name[name].returns:
+                if _number(edge.expecting) == activation[1]:
+                    returned.setdefault(activation, set()).add(edge.to)
+                    begun += [(caller, edge.to) for caller in callers.get(activation, ())]
+        pending: dict[str, set[int]] = {}
+        for (_, address), name in reached:
+            pending.setdefault(name, set()).add(address)
+        return pending
+
+    def _safe(self, outcome: Outcome, names: Iterable[str]) -> Formula:
+        """Where control may be after an outcome: not at a target, and at a halt, at a fault or in an invariant."""
+        target, bits = vector(outcome.target, self._row.address_bits), self._row.address_bits
+        address = z3.simplify(target & z3.BitVecVal(~self._row.mode_mask, bits))
+        targets = z3.Or([address == at for at in sorted(self._program.targets)])
+        replaced = z3.Or([target == pc for pc in sorted(self._program.hooks)])
+        ends = [z3.Not(z3.Or(allows(self._space, address, EXECUTE), replaced))]
+        for name in names:
+            if name == HALT:
+                ends += [address == at for at in self._halts]
+                continue
+            there = z3.simplify(target == self._places[name].pc)
+            if not z3.is_false(there):
+                ends.append(z3.And(there, self._arrives(outcome, self._places[name])))
+        return z3.And(z3.Not(targets), z3.Or(ends))
+
+    def _arrives(self, outcome: Outcome, place: Place) -> Formula:
+        """That the state after an outcome is one of the location: its pointers, its code, its invariant."""
+        parts: list[Formula] = []
+        new: list[tuple[Any, Any]] = [(self._vocabulary.memory, outcome.memory)]
+        for number, value in outcome.registers.items():
+            cell = self._program.decoder.layout.cells[number]
+            new.append((self._vocabulary.variable(cell), self._vocabulary.after(cell, value)))
+            parts += self._vocabulary.insignificant(cell, value)
+        for cell, expected in self._steps.pointers(place):
+            value = outcome.registers.get(cell.number, self._vocabulary.before(cell))
+            parts.append(vector(value, cell.bits) == expected)
+        address = self._row.code_address(place.pc)
+        for offset, byte in enumerate(b"".join(place.code)):
+            if self._fixed_byte(address + offset) is None:
+                parts.append(outcome.memory[z3.BitVecVal(address + offset, self._row.address_bits)] == byte)
+        return z3.And(*parts, z3.substitute(self._invariants[place.name], *new))
+
+    def _exits(self, outcome: Outcome) -> Formula:
+        """That a system call ends the process."""
+        convention = exit_convention(self._program)
+        if convention is None:
+            return z3.BoolVal(False)
+        parts = [
+            z3.Extract(
+                low + bits - 1,
+                low,
+                vector(outcome.registers.get(cell.number, self._vocabulary.before(cell)), cell.bits),
+            )
+            for cell, low, bits in self._program.decoder.layout.named(convention.number_register)
+        ]
+        number = z3.Concat(*parts) if len(parts) > 1 else parts[0]
+        return z3.Or([number == end for end in sorted(convention.numbers)])
+
+    def _fixed_byte(self, address: int) -> int | None:
+        fixed = self._space.fixed_bytes(address, 1)
+        return None if fixed is None else fixed[0]
+
+
+def _number(text: str) -> int:
+    if not _NUMBER.fullmatch(text):
+        raise Rejected(f"'{text}' is not a number")
+    return int(text, 16)
+
+
+def _symbols(text: str) -> set[str]:
+    """What a condition mentions, if it is one balanced expression; so it cannot smuggle in commands."""
+    found: set[str] = set()
+    depth, end = 0, 0
+    for match in _CONDITION.finditer(text):
+        if text[end : match.start()].strip() or (end and depth == 0):
+            raise Rejected(f"'{text[:60]}' is not one expression")
+        depth += (match[0] == "(") - (match[0] == ")")
+        end = match.end()
+        found.add(match[0])
+    if text[end:].strip() or depth or not end:
+        raise Rejected(f"'{text[:60]}' is not one expression")
+    return found

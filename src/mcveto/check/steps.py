@@ -1,0 +1,138 @@
+"""What the code of a location can do: every way through its instructions, derived from the binary.
+
+A location covers consecutive instructions. They are decoded again from the bytes of the image; where memory could have
+been written they are a single instruction, decoded from the bytes that the location says are there. Control that leaves
+them early, and an address on the way that the spec speaks of (a target, a halt, a replaced function), ends the step
+there: blocks are cut here, whatever the certificate thinks of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mcveto.check.values import CheckerDomain, Formula, Value, Vocabulary
+from mcveto.machine.faults import Fault, FaultKind, Unsupported
+from mcveto.machine.interpreter import Interpreter
+from mcveto.machine.memory import EXECUTE
+from mcveto.machine.pcode import Instruction, Transfer
+from mcveto.machine.registers import Cell
+from mcveto.program.program import Program
+
+MAX_WAYS = 4096
+
+
+class Rejected(Exception):
+    """The certificate does not prove what it claims; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A location with its numbers read; a pointer of None is any value."""
+
+    name: str
+    pc: int
+    code: tuple[bytes, ...]
+    stack_pointer: int | None
+    frame_pointer: int | None
+    frames: tuple[int, ...] | None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """One way through the code: under `guard`, control goes to `target` in the state `registers` and `memory`."""
+
+    guard: list[Formula]
+    registers: dict[int, Value]
+    memory: Formula
+    transfer: Transfer
+    target: Value
+    following: int
+    """The address behind the last instruction: where a call is expected to return."""
+    system_call: bool = False
+    unsupported: str = ""
+
+
+class Steps:
+    def __init__(self, program: Program, vocabulary: Vocabulary) -> None:
+        self._program = program
+        self._vocabulary = vocabulary
+        self._row = program.decoder.row
+        self._interpreter: Interpreter[Value] = Interpreter(program.decoder)
+        (stack_pointer,) = program.decoder.layout.named(self._row.stack_pointer)
+        (frame_pointer,) = program.decoder.layout.named(self._row.frame_pointer)
+        self._cells = stack_pointer.cell, frame_pointer.cell
+        self._stops = {self._row.code_address(pc) for pc in program.hooks} | program.halts | program.targets
+
+    def pointers(self, place: Place) -> list[tuple[Cell, int]]:
+        """The stack and frame pointer of a location, as far as it fixes them."""
+        values = zip(self._cells, (place.stack_pointer, place.frame_pointer), strict=True)
+        return [(cell, value) for cell, value in values if value is not None]
+
+    def instructions(self, place: Place) -> list[Instruction]:
+        """The code of a location, decoded; raises Rejected where the image or the decoder disagree."""
+        hook = self._program.hooks.get(place.pc)
+        if hook is not None:
+            if place.code:
+                raise Rejected(f"{place.name} has code where the spec replaces a function")
+            return [hook]
+        if not place.code:
+            raise Rejected(f"{place.name} has no code")
+        instructions: list[Instruction] = []
+        pc = place.pc
+        for code in place.code:
+            address = self._row.code_address(pc)
+            for offset, byte in enumerate(code):
+                region = self._program.space.region_at(address + offset)
+                if region is None or not region.permissions & EXECUTE:
+                    raise Rejected(f"{place.name}: {address + offset:#x} is not executable")
+                fixed = self._program.space.fixed_bytes(address + offset, 1)
+                if fixed is None and len(place.code) > 1:
+                    raise Rejected(f"{place.name} is more than one instruction of code that could be overwritten")
+                if fixed is not None and fixed[0] != byte:
+                    raise Rejected(f"{place.name}: {address + offset:#x} holds {fixed[0]:#04x}, not {byte:#04x}")
+            try:
+                instruction = self._program.decoder.decode(pc, code)
+            except Unsupported as error:
+                raise Rejected(f"{place.name}: {error}") from None
+            if instruction.bytes != code:
+                raise Rejected(f"{place.name}: {code.hex()} is not one instruction")
+            instructions.append(instruction)
+            pc = (pc + instruction.size) & self._row.address_mask
+        return instructions
+
+    def outcomes(self, place: Place) -> Iterator[Outcome]:
+        """Every way through the code that does not end in a fault."""
+        instructions = self.instructions(place)
+        scripts: list[tuple[bool, ...]] = [()]
+        ways = 0
+        while scripts:
+            domain = CheckerDomain(self._vocabulary, self._program.space, scripts.pop())
+            for cell, value in self.pointers(place):
+                domain.write_register(cell, value)
+            outcome = self._run(instructions, domain)
+            if outcome is not None:
+                yield outcome
+            scripts.extend(domain.other_ways)
+            ways += 1
+            if ways > MAX_WAYS:
+                raise Rejected(f"{place.name}: more than {MAX_WAYS} ways through the code")
+
+    def _run(self, instructions: list[Instruction], domain: CheckerDomain) -> Outcome | None:
+        for instruction in instructions:
+            following = (instruction.pc + instruction.size) & self._row.address_mask
+            ended = Outcome(domain.guard, domain.registers, domain.memory, Transfer.JUMP, following, following)
+            try:
+                step = self._interpreter.execute(instruction, domain)
+            except Fault as fault:
+                ended.system_call = True
+                return ended if fault.kind is FaultKind.SYSTEM_CALL else None
+            except Unsupported as error:
+                ended.unsupported = str(error)
+                return ended
+            outcome = Outcome(domain.guard, domain.registers, domain.memory, step.transfer, step.target, following)
+            if step.transfer is not Transfer.FALL or not isinstance(step.target, int) or step.target != following:
+                return outcome
+            if self._row.code_address(following) in self._stops:
+                return outcome
+        return outcome

@@ -1,0 +1,177 @@
+"""An independent judge of certificates: concrete execution accompanied by the certificate's claim.
+
+The emulator runs the program; the companion finds, at each step, a location whose program counter, call string,
+pointers, code and invariant fit the machine's state, by evaluation alone. A certificate that cannot accompany a run, or
+whose claim a step from a state it admits leaves, is wrong, whatever a solver says. It shares neither transfer functions
+nor solver with the checker.
+"""
+
+from __future__ import annotations
+
+from mcveto.check.certificate import ANY, HALT, Certificate, Location
+from mcveto.logic import terms as t
+from mcveto.logic.evaluate import Evaluator
+from mcveto.logic.smtlib import parse
+from mcveto.logic.solver import make_solver
+from mcveto.logic.terms import Term
+from mcveto.machine.emulator import Machine
+from mcveto.machine.pcode import Transfer
+from mcveto.program.exits import explained
+from mcveto.program.inputs import InputSource
+from mcveto.program.program import Program
+
+END = "end"
+
+
+class Companion:
+    def __init__(self, program: Program, certificate: Certificate) -> None:
+        self._program = program
+        self._row = program.decoder.row
+        self._layout = program.decoder.layout
+        self._by_id = {location.id: location for location in certificate.locations}
+        self._start = certificate.start
+        self._mem = t.memory("mem", self._row.address_bits)
+        self._names: dict[str, Term] = {
+            cell.name: t.var(cell.name, self._layout.significant_bits(cell)) for cell in self._layout.cells
+        }
+        self._names["mem"] = self._mem
+        self._terms: dict[str, Term] = {}
+
+    def follow(self, seed: int, max_blocks: int = 300) -> str:
+        """Accompanies the run of a seed; says where the claim fails, or ""."""
+        machine = self._program.machine(InputSource((), seed), seed)
+        frames = [self._program.return_sentinel]
+        found = self._find(machine, frames, self._start)
+        for _ in range(max_blocks):
+            if isinstance(found, str):
+                return "" if found == END else found
+            found = self._step(machine, frames, found)
+        return ""
+
+    def step_somewhere(self, name: str, seed: int) -> str:
+        """One step from a state that the location admits; says how the claim fails, or ""."""
+        location = self._by_id[name]
+        machine = self._program.machine(InputSource((), seed), seed)
+        if not self._put(machine, location, seed):
+            return ""
+        frames = [int(frame, 16) for frame in location.frames or ()]
+        if self._why_not(machine, frames, location):
+            return ""
+        found = self._step(machine, frames, location)
+        return "" if found == END or isinstance(found, Location) else found
+
+    def _step(self, machine: Machine, frames: list[int], location: Location) -> Location | str:
+        """Runs the code of a location; where the machine then is, END, or how the claim fails."""
+        for _ in location.code or ("hook",):
+            before = machine.pc
+            outcome = machine._step()
+            if outcome is not None:
+                ended = explained(self._program, outcome, machine.read, None)
+                return END if ended.kind in ("fault", "exited") else f"{ended.detail} at {before:#x}"
+            transfer, size = machine._last_transfer, machine._last_instruction.size
+            following = (before + size) & self._row.address_mask
+            if transfer is Transfer.CALL:
+                frames.append(following)
+            elif transfer is Transfer.RETURN and machine.pc != frames.pop():
+                return f"a return at {before:#x} goes to {machine.pc:#x}"
+            if machine.pc != following or machine.stopped() or machine.pc in machine.hooks:
+                break
+        return self._find(machine, frames, location.steps)
+
+    def _find(self, machine: Machine, frames: list[int], names: tuple[str, ...]) -> Location | str:
+        stopped = machine.stopped()
+        if stopped is not None:
+            return END if stopped.kind == "halted" and HALT in names else f"{stopped.kind} at {machine.pc:#x}"
+        region = self._program.space.region_at(self._row.code_address(machine.pc))
+        if machine.pc not in machine.hooks and (region is None or not region.permissions & 1):
+            return END
+        reasons = []
+        for name in names:
+            if name != HALT:
+                location = self._by_id[name]
+                why = self._why_not(machine, frames, location)
+                if not why:
+                    return location
+                reasons.append(f"{name}: {why}")
+        return f"no location fits at {machine.pc:#x} ({'; '.join(reasons)})"
+
+    def _why_not(self, machine: Machine, frames: list[int], location: Location) -> str:
+        if int(location.pc, 16) != machine.pc:
+            return "pc"
+        if location.frames is None or [int(frame, 16) for frame in location.frames] != frames:
+            return "frames"
+        for name, text in (
+            (self._row.stack_pointer, location.stack_pointer),
+            (self._row.frame_pointer, location.frame_pointer),
+        ):
+            if text != ANY and int(text, 16) != machine.read(name):
+                return name
+        code = bytes.fromhex("".join(line.split(" ")[0] for line in location.code))
+        if machine.memory.peek(self._row.code_address(machine.pc), len(code)) != code:
+            return "code"
+        evaluator = Evaluator(lambda v: self._register(machine, v), lambda _, at: self._byte(machine, at))
+        holds = any(
+            all(evaluator.value(self._term(condition)) for condition in alternative)
+            for alternative in location.invariant
+        )
+        return "" if holds else "invariant"
+
+    def _term(self, text: str) -> Term:
+        found = self._terms.get(text)
+        if found is None:
+            found = self._terms[text] = parse(text, self._names)
+        return found
+
+    def _register(self, machine: Machine, variable: Term) -> int:
+        cell = self._layout.by_name[str(variable.data)]
+        return machine.registers.get(cell.number, 0) & ((1 << variable.width) - 1)
+
+    def _byte(self, machine: Machine, address: int) -> int:
+        found = machine.memory.peek(address, 1)
+        return found[0] if found is not None else 0
+
+    def _put(self, machine: Machine, location: Location, seed: int) -> bool:
+        """Brings a machine into a state that the location admits, as different as the seed makes it."""
+        if not location.invariant:
+            return False
+        alternative = location.invariant[seed % len(location.invariant)]
+        terms = [self._term(condition) for condition in alternative]
+        solver = make_solver("bitwuzla")
+        for term in terms:
+            solver.add(term)
+        for pointer, text in (
+            (self._row.stack_pointer, location.stack_pointer),
+            (self._row.frame_pointer, location.frame_pointer),
+        ):
+            (piece,) = self._layout.named(pointer)
+            if text != ANY:
+                machine.registers[piece.cell.number] = int(text, 16)
+                solver.add(t.eq(self._names[piece.cell.name], t.const(int(text, 16), piece.cell.bits)))
+        if solver.check((), 5.0) != "sat":
+            return False
+        for variable in t.free_variables(terms):
+            if variable.op == "var":
+                machine.registers[self._layout.by_name[str(variable.data)].number] = solver.value(variable)
+        for load in _loads(terms):
+            address = solver.value(load.args[1])
+            for offset in range(load.data[0]):
+                where = (address + offset) & self._row.address_mask
+                byte = t.load(self._mem, t.const(where, self._row.address_bits), 1, self._row.big_endian)
+                if self._program.space.writable(where):
+                    machine.memory.poke(where, bytes([solver.value(byte)]))
+        machine.pc = int(location.pc, 16)
+        return True
+
+
+def _loads(terms: list[Term]) -> list[Term]:
+    found: dict[Term, None] = {}
+    stack, seen = list(terms), set(terms)
+    while stack:
+        term = stack.pop()
+        if term.op == "load":
+            found[term] = None
+        for argument in term.args:
+            if argument not in seen:
+                seen.add(argument)
+                stack.append(argument)
+    return list(found)

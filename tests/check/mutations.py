@@ -1,0 +1,183 @@
+"""Random changes of a certificate, each to one invariant, location, byte, edge or number."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+Data = dict[str, Any]
+_CONSTANT = re.compile(r"#x[0-9a-f]+")
+_ORDERS = ("bvult", "bvule", "bvslt", "bvsle")
+
+
+def mutate(data: Data, generator: random.Random) -> tuple[str, list[str]]:
+    """Changes `data` in place; what was done, and the locations whose claim is another one now."""
+    while True:
+        kind = generator.choice(sorted(KINDS))
+        changed = KINDS[kind](data, generator)
+        if changed is not None:
+            return kind, changed
+
+
+def _location(data: Data, generator: random.Random) -> Data:
+    found: Data = generator.choice(data["locations"])
+    return found
+
+
+def _alternative(location: Data, generator: random.Random) -> list[str] | None:
+    return generator.choice(location["invariant"]) if location["invariant"] else None
+
+
+def _drop_alternative(data: Data, generator: random.Random) -> list[str] | None:
+    location = _location(data, generator)
+    if not location["invariant"]:
+        return None
+    location["invariant"].pop(generator.randrange(len(location["invariant"])))
+    return [location["id"]]
+
+
+def _drop_condition(data: Data, generator: random.Random) -> list[str] | None:
+    location = _location(data, generator)
+    conditions = _alternative(location, generator)
+    if not conditions:
+        return None
+    conditions.pop(generator.randrange(len(conditions)))
+    return [location["id"]]
+
+
+def _negate_condition(data: Data, generator: random.Random) -> list[str] | None:
+    location = _location(data, generator)
+    conditions = _alternative(location, generator)
+    if not conditions:
+        return None
+    at = generator.randrange(len(conditions))
+    conditions[at] = f"(not {conditions[at]})"
+    return [location["id"]]
+
+
+def _add_condition(data: Data, generator: random.Random) -> list[str] | None:
+    location, other = _location(data, generator), _location(data, generator)
+    conditions, borrowed = _alternative(location, generator), _alternative(other, generator)
+    if conditions is None or not borrowed:
+        return None
+    added = generator.choice(borrowed)
+    conditions.append(added if generator.random() < 0.5 else f"(not {added})")
+    return [location["id"]]
+
+
+def _change_constant(data: Data, generator: random.Random) -> list[str] | None:
+    location = _location(data, generator)
+    conditions = _alternative(location, generator)
+    places = [(at, m) for at, text in enumerate(conditions or ()) for m in _CONSTANT.finditer(text)]
+    if not conditions or not places:
+        return None
+    at, match = generator.choice(places)
+    digits = match[0][2:]
+    value = (int(digits, 16) + generator.choice((1, -1, 2, 4, 16, 1 << 4 * len(digits) - 1))) % (1 << 4 * len(digits))
+    text = conditions[at]
+    conditions[at] = f"{text[: match.start()]}#x{value:0{len(digits)}x}{text[match.end() :]}"
+    return [location["id"]]
+
+
+def _change_order(data: Data, generator: random.Random) -> list[str] | None:
+    location = _location(data, generator)
+    conditions = _alternative(location, generator)
+    places = [(at, order) for at, text in enumerate(conditions or ()) for order in _ORDERS if f"({order} " in text]
+    if not conditions or not places:
+        return None
+    at, order = generator.choice(places)
+    other = generator.choice([item for item in _ORDERS if item != order])
+    conditions[at] = conditions[at].replace(f"({order} ", f"({other} ", 1)
+    return [location["id"]]
+
+
+def _drop_location(data: Data, generator: random.Random) -> list[str] | None:
+    """A location and all that leads to it."""
+    dropped = data["locations"].pop(generator.randrange(len(data["locations"])))["id"]
+    data["start"] = [name for name in data["start"] if name != dropped]
+    for location in data["locations"]:
+        location["steps"] = [name for name in location["steps"] if name != dropped]
+    return [] if data["locations"] else None
+
+
+def _drop_step(data: Data, generator: random.Random) -> list[str] | None:
+    location = _location(data, generator)
+    if not location["steps"]:
+        return None
+    location["steps"].pop(generator.randrange(len(location["steps"])))
+    return [location["id"]]
+
+
+def _redirect_step(data: Data, generator: random.Random) -> list[str] | None:
+    location, other = _location(data, generator), _location(data, generator)["id"]
+    if not location["steps"] or other in location["steps"]:
+        return None
+    location["steps"][generator.randrange(len(location["steps"]))] = other
+    return [location["id"]]
+
+
+def _change_byte(data: Data, generator: random.Random) -> list[str] | None:
+    location = _location(data, generator)
+    if not location["code"]:
+        return None
+    at = generator.randrange(len(location["code"]))
+    code, _, text = location["code"][at].partition(" ")
+    content = bytearray.fromhex(code)
+    content[generator.randrange(len(content))] ^= 1 << generator.randrange(8)
+    location["code"][at] = f"{content.hex()} {text}"
+    return [location["id"]]
+
+
+def _drop_instruction(data: Data, generator: random.Random) -> list[str] | None:
+    location = _location(data, generator)
+    if not location["code"]:
+        return None
+    location["code"].pop(generator.choice((0, -1)))
+    return [location["id"]]
+
+
+def _change_number(key: str) -> Callable[[Data, random.Random], list[str] | None]:
+    def change(data: Data, generator: random.Random) -> list[str] | None:
+        location = _location(data, generator)
+        if location[key] == "any":
+            location[key] = hex(generator.choice((0, 1, 0x7FFEF000)))
+        else:
+            location[key] = hex(max(0, int(location[key], 16) + generator.choice((1, -1, 4, -4, 8, 64))))
+        return [location["id"]]
+
+    return change
+
+
+def _change_frame(data: Data, generator: random.Random) -> list[str] | None:
+    location = _location(data, generator)
+    frames = location["frames"]
+    at = generator.randrange(len(frames))
+    match generator.randrange(3):
+        case 0:
+            frames.pop(at)
+        case 1:
+            frames.insert(at, frames[at])
+        case _:
+            frames[at] = hex(int(frames[at], 16) ^ 1 << generator.randrange(8))
+    return [location["id"]]
+
+
+KINDS: dict[str, Callable[[Data, random.Random], list[str] | None]] = {
+    "drop alternative": _drop_alternative,
+    "drop condition": _drop_condition,
+    "negate condition": _negate_condition,
+    "add condition": _add_condition,
+    "change constant": _change_constant,
+    "change order": _change_order,
+    "drop location": _drop_location,
+    "drop step": _drop_step,
+    "redirect step": _redirect_step,
+    "change byte": _change_byte,
+    "drop instruction": _drop_instruction,
+    "change pc": _change_number("pc"),
+    "change stack pointer": _change_number("stack_pointer"),
+    "change frame pointer": _change_number("frame_pointer"),
+    "change frame": _change_frame,
+}

@@ -1,0 +1,53 @@
+"""The checker shares nothing with the engines, and stays small enough to be read in an hour."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import mcveto.check
+
+FOLDER = Path(mcveto.check.__file__).parent
+FILES = ("certificate.py", "values.py", "steps.py", "obligations.py", "discharge.py")
+# What the meaning of a program rests on, and nothing that an engine made of it.
+TRUSTED = {
+    "mcveto.errors",
+    "mcveto.check",
+    "mcveto.machine.address_space",
+    "mcveto.machine.faults",
+    "mcveto.machine.interpreter",
+    "mcveto.machine.memory",
+    "mcveto.machine.operators",
+    "mcveto.machine.pcode",
+    "mcveto.machine.registers",
+    "mcveto.program.exits",
+    "mcveto.program.image",
+    "mcveto.program.program",
+    "mcveto.program.spec",
+}
+
+
+def imported(path: Path) -> set[str]:
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return names | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+def test_the_checker_imports_only_what_is_trusted() -> None:
+    for name in FILES:
+        ours = {module for module in imported(FOLDER / name) if module.startswith("mcveto")}
+        assert {m for m in ours if m not in TRUSTED and not m.startswith("mcveto.check.")} == set(), name
+
+
+def test_the_checker_is_short() -> None:
+    """Lines that are neither blank nor documentation."""
+    total = 0
+    for name in FILES:
+        text = (FOLDER / name).read_text()
+        prose: set[int] = set()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                prose.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        lines = enumerate(text.splitlines(), 1)
+        total += sum(1 for number, line in lines if line.strip() and number not in prose)
+    assert total < 800

@@ -1,0 +1,139 @@
+"""A changed certificate is rejected; one that is accepted must still be a proof.
+
+Changes are made with a fitting seal: what is tested are the obligations. A change can leave a proof (an invariant
+without a condition that nothing needed): who decides is `Companion`, by concrete execution. It must be able to
+accompany runs, and to step from states that the changed locations admit.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import msgspec
+import pytest
+
+from mcveto.check.discharge import Effort, check
+
+from .companion import Companion
+from .mutations import KINDS, mutate
+from .proofs import SMALL, as_data, certificate_for, from_data, program_of
+
+# Changes after which nothing but a rejection is possible: the claim is about other code or has a hole.
+FATAL = ("change byte", "drop instruction", "change pc")
+
+
+def try_mutation(name: str, seed: int) -> tuple[str, bool]:
+    """(what was changed, whether it was accepted); fails if it was accepted and is wrong."""
+    program, original = program_of(name), certificate_for(name)
+    assert original is not None
+    data = as_data(original)
+    kind, changed = mutate(data, random.Random(f"{name}/{seed}"))
+    mutant = from_data(data)
+    if mutant == original:
+        return kind, True
+    unsealed = msgspec.structs.replace(mutant, seal=original.seal)
+    assert "seal" in check(unsealed, program.image, Effort()).problem
+    problem = check(mutant, program.image, Effort(timeout=60)).problem
+    if not problem:
+        companion = Companion(program, mutant)
+        assert [companion.follow(run) for run in range(4)] == [""] * 4, (name, seed, kind)
+        for place in changed:
+            assert [companion.step_somewhere(place, state) for state in range(6)] == [""] * 6, (name, seed, kind)
+        assert kind not in FATAL, (name, seed, kind)
+    return kind, not problem
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_few_mutations(name: str) -> None:
+    results = [try_mutation(name, seed) for seed in range(5)]
+    assert any(not accepted for _, accepted in results)
+
+
+@pytest.mark.slow
+def test_a_thousand_mutations() -> None:
+    results = Counter(try_mutation(SMALL[seed % len(SMALL)], seed) for seed in range(1000))
+    assert {kind for kind, _ in results} == set(KINDS)
+    rejected = sum(count for (_, accepted), count in results.items() if not accepted)
+    assert rejected >= 850, results
+
+
+@pytest.mark.parametrize("name", ["fig10/x86-32/slam1", "fig10/x86-32/smc1-unbounded"])
+def test_a_false_invariant_is_no_way_out(name: str) -> None:
+    """An invariant that nothing satisfies has no steps to check; whoever leads there must then fail."""
+    original = certificate_for(name)
+    assert original is not None
+    for number in range(len(original.locations)):
+        data = as_data(original)
+        data["locations"][number]["invariant"] = []
+        assert check(from_data(data), program_of(name).image, Effort()).problem
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("question", "targets"), []),
+        (("question", "halts"), []),
+        (("question", "replaced"), []),
+        (("question", "properties"), ["reach"]),
+        (("question", "entry"), "0x8048100"),
+        (("assumptions",), []),
+        (("spec", "properties"), []),
+        (("spec", "halt"), []),
+        (("spec", "inputs"), {}),
+        (("spec", "entry"), "0x8048100"),
+        (("spec", "stack"), 4096),
+        (("spec", "properties"), ["memory-safety"]),
+        (("binary", "sha256"), "0" * 64),
+        (("binary", "isa"), "x86-64"),
+        (("start",), []),
+        (("start",), ["halt"]),
+        (("start",), ["L999"]),
+        (("locations",), []),
+    ],
+)
+def test_another_question_is_not_answered(path: tuple[str, ...], value: object) -> None:
+    name = "fig10/x86-32/slam1"
+    original = certificate_for(name)
+    assert original is not None
+    data = as_data(original)
+    inner = data
+    for key in path[:-1]:
+        inner = inner[key]
+    assert inner.get(path[-1]) != value
+    inner[path[-1]] = value
+    assert check(from_data(data), program_of(name).image, Effort()).problem
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "",
+        "true) (assert false",
+        "(= EAX #x00000000",
+        "EAX",
+        "(= EAX nothing)",
+        "; true",
+        "(= EAX #x00)",
+        '"x"',
+        "true true",
+    ],
+)
+def test_conditions_that_are_none(condition: str) -> None:
+    name = "fig10/x86-32/store-REACH-0"
+    original = certificate_for(name)
+    assert original is not None
+    data = as_data(original)
+    data["locations"][0]["invariant"] = [[condition]]
+    assert check(from_data(data), program_of(name).image, Effort()).problem
+
+
+@pytest.mark.parametrize("value", ["0x100000000", "-0x1", "10", "0x", "ANY", "0X10", "0x0000"])
+@pytest.mark.parametrize("key", ["pc", "stack_pointer", "frame_pointer"])
+def test_numbers_that_are_none(key: str, value: str) -> None:
+    name = "fig10/x86-32/store-REACH-0"
+    original = certificate_for(name)
+    assert original is not None
+    data = as_data(original)
+    data["locations"][0][key] = value
+    assert check(from_data(data), program_of(name).image, Effort()).problem
