@@ -18,8 +18,9 @@ ALLOWED: dict[str, set[str]] = {
     "program": {"machine", "logic"},
     "property": {"program", "machine", "logic", "automata"},
     "dpg": {"property", "program", "machine", "logic", "automata"},
+    "check": {"property", "program", "machine", "logic"},
     "report": set(),
-    "cli": {"logic", "automata", "machine", "program", "property", "dpg", "report"},
+    "cli": {"logic", "automata", "machine", "program", "property", "dpg", "check", "report"},
 }
 # Only these folders may import the library.
 OWNERS: dict[str, tuple[str, ...]] = {
@@ -30,6 +31,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "elftools": ("program/image",),
     "click": ("cli",),
     "rich": ("cli", "report"),
+    "unicorn": ("check", "cli/doctor"),
 }
 
 
