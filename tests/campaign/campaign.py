@@ -24,6 +24,7 @@ from .subject import program_of
 from .truth import MAX_RUNS, Truth, truth_of
 
 REGRESSIONS = Path(__file__).parents[1] / "regressions"
+MAX_LOAD = 8.0
 Ask = Callable[[Any, Choice, float, int], Verdict]
 
 
@@ -105,8 +106,10 @@ def run_campaign(
             generated = random_program(isa, seed)
         except TooLong:
             continue
+        started, started_cpu = time.monotonic(), time.process_time()
         program = program_of(generated.subject())
         truth = truth_of(program, max_runs)
+        load = (time.monotonic() - started) / max(1e-3, time.process_time() - started_cpu)
         _count_program(counts, generated, truth)
         if rng.random() < crosscheck:
             counts.crosschecked += 1
@@ -116,7 +119,8 @@ def run_campaign(
                 continue
         for choice in rng.sample(every, min(per_program, len(every))):
             started = time.monotonic()
-            verdict = ask_with(program, choice, seconds, 0)
+            # On a machine that is busy with other things, the same work takes longer.
+            verdict = ask_with(program, choice, seconds * min(max(load, 1.0), MAX_LOAD), 0)
             counts.seconds[choice] += time.monotonic() - started
             answered = judge(program, truth, choice, verdict)
             _count_verdict(counts, generated, answered)

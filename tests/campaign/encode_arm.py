@@ -135,6 +135,8 @@ def native(rng: random.Random, _: str) -> str:
     shifted = rng.randrange(1, 32) << 7 | rng.randrange(4) << 5 | c
     low = rng.randrange(4)
     high = (low + 1 + rng.randrange(3)) % 4
+    if op in (13, 15):
+        b = 0  # mov and mvn have one operand
     forms = [
         _data(op, a, b, c, flags=flags, cond=cond),
         _data(op, a, b, shifted, flags=flags, cond=cond),

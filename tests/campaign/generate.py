@@ -8,6 +8,7 @@ else is wrong), so that both answers are frequent and neither is easy.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
@@ -190,7 +191,7 @@ class _Generator:
         return [*items, ("label", end)]
 
     def modification(self, depth: int) -> list[Item]:
-        """Overwrites the constant of an instruction, or a whole instruction by another, before or after it first runs."""
+        """Overwrites the constant of an instruction, or a whole instruction, before or after it first runs."""
         rng = self.rng
         self.writable = True
         patched = self.name()
@@ -271,18 +272,18 @@ class _Generator:
         subject = program.subject()
         _, labels = assemble(ENCODERS[program.isa], program.items)
         loaded = program_of(subject)
-        values = set()
+        values = Counter[int]()
         for _, result in all_runs(loaded, Executor(loaded, labels[_CHECK]), 600):
             if result.kind == "stop":
-                values.add(result.first_register & 0xFFFFFFFF)
+                values[result.first_register & 0xFFFFFFFF] += 1
         ordered = sorted(values) or [0]
-        chosen = self.rng.choice(ordered)
+        rarest = min(values.values(), default=0)
+        chosen = self.rng.choice([value for value in ordered if values[value] == rarest])
         condition = "eq"
-        if self.rng.random() < 0.65:
-            beside = [
-                v for value in ordered for v in (value - 1, value + 1, value ^ 0x80) if v & 0xFFFFFFFF not in values
-            ]
-            chosen = self.rng.choice(beside) & 0xFFFFFFFF if beside else chosen
+        if self.rng.random() < 0.6:
+            near = (v & 0xFFFFFFFF for value in ordered for v in (value - 1, value + 1, value ^ 0x80))
+            beside = [value for value in near if value not in values]
+            chosen = self.rng.choice(beside) if beside else chosen
             if self.rng.random() < 0.3:
                 condition, chosen = self.rng.choice((("ltu", ordered[0]), ("geu", ordered[-1] + 1 & 0xFFFFFFFF)))
         at = program.items.index(("label", _CHECK)) + 1

@@ -1,4 +1,4 @@
-"""From a program with a wrong verdict to a small one: items are left out, then numbers made small, while it stays wrong.
+"""From a program with a wrong verdict to a small one: fewer items, then smaller numbers, while it stays wrong.
 
 Delta debugging (Zeller and Hildebrandt, 2002) on the list of items; every list assembles, so nothing else is needed.
 """

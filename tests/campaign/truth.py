@@ -192,9 +192,9 @@ class Executor:
         if self._previous is not None:
             kind, after = self._previous
             self._previous = None
-            if kind == "call" and address != after or kind == "call always":
+            if (kind == "call" and address != after) or kind == "call always":
                 self._frames.append(after)
-            elif (kind == "return" and address != after or kind == "return always") and not self._returns_to(address):
+            elif ((kind == "return" and address != after) or kind == "return always") and not self._returns_to(address):
                 return
         if address == self._stop_at:
             self._result = "stop"

@@ -28,12 +28,12 @@ class Stopped(Exception):
 
 
 class Follower(Protocol):
-    """Another machine. Everything but `name` may raise CannotFollow."""
+    """Another machine. Everything but `close` may raise CannotFollow."""
 
     name: str
 
     def begin(self, machine: Machine) -> None:
-        """Takes over the entry state."""
+        """Takes over the entry state. Raises Stopped if it finds another program there."""
 
     def step(self, step: TraceStep) -> int:
         """Executes the instruction at the program counter; the next program counter. Raises Stopped."""
@@ -93,7 +93,15 @@ def follow(
     """Lets `follower` repeat the run up to the violation that the reference emulator found."""
     run = ReferenceRun(program, example, turns, log_accesses=True)
     try:
-        follower.begin(run.machine)
+        try:
+            follower.begin(run.machine)
+        except Stopped as refusal:
+            pc = run.machine.pc
+            difference = Difference(0, pc, "entry", "the entry state", "that of the counterexample", str(refusal))
+            return Comparison(follower.name, 0, difference)
+        hidden = [name for name, value in example.registers if value and name not in follower.registers()]
+        if hidden:
+            raise CannotFollow(f"{', '.join(hidden)} cannot be set there")
         while run.steps < violation.steps:
             difference = _one_step(run, follower)
             if difference is not None:

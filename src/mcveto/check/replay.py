@@ -56,7 +56,9 @@ class Replay:
 
 
 def standard_followers() -> tuple[Callable[[Program], Follower], ...]:
-    return (UnicornFollower,)
+    from mcveto.check.native_follower import NativeFollower
+
+    return (UnicornFollower, NativeFollower)
 
 
 def replay(
