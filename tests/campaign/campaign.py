@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,7 +44,7 @@ class Counts:
     verdicts: Counter[tuple[Choice, str, str]] = field(default_factory=Counter)
     flavours: Counter[tuple[str, str]] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
-    seconds: Counter[Choice] = field(default_factory=Counter)
+    seconds: defaultdict[Choice, float] = field(default_factory=lambda: defaultdict(float))
     crosschecked: int = 0
     disputed: list[str] = field(default_factory=list)
     wrong: list[Wrong] = field(default_factory=list)

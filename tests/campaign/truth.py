@@ -72,8 +72,8 @@ class Executor:
         engine = Uc(found.architecture, found.mode)
         if found.processor is not None:
             engine.ctl_set_cpu_model(found.processor)
-        if found.prepare is not None:
-            found.prepare(engine)
+        for register, _, value in found.status:
+            engine.reg_write(register, value)
         for region in program.space.regions:
             engine.mem_map(region.start, region.size, _protection(region.permissions))
         engine.hook_add(unicorn.UC_HOOK_CODE, self._on_instruction)
@@ -157,10 +157,10 @@ class Executor:
             return None
         if now == END_ADDRESSES["input"] and self._resume and self._program.spec.input_calls:
             return self._input_function()
-        return now if self._resume or alone else self._stuck()
-
-    def _stuck(self) -> None:
+        if self._resume or alone:
+            return now
         self._result = "fault"
+        return None
 
     def _on_interrupt(self, engine: Any, number: int, _: object) -> None:
         self._interrupted = True

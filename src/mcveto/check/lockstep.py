@@ -97,8 +97,8 @@ def follow(
             follower.begin(run.machine)
         except Stopped as refusal:
             pc = run.machine.pc
-            difference = Difference(0, pc, "entry", "the entry state", "that of the counterexample", str(refusal))
-            return Comparison(follower.name, 0, difference)
+            other = Difference(0, pc, "entry", "the entry state", "that of the counterexample", str(refusal))
+            return Comparison(follower.name, 0, other)
         hidden = [name for name, value in example.registers if value and name not in follower.registers()]
         if hidden:
             raise CannotFollow(f"{', '.join(hidden)} cannot be set there")
@@ -118,16 +118,19 @@ def _one_step(run: ReferenceRun, follower: Follower) -> Difference | None:
     step = run.step()
     assert not isinstance(step, str), step
     hook = program.hooks.get(step.pc)
-    text = hook.text if hook is not None else program.decoder.decode(step.pc, step.bytes).text
     if hook is not None:
         follower.set_registers(_ours(machine, follower.registers()), step.next_pc)
         return None
+
+    def difference(what: str, ours: str, theirs: str) -> Difference:
+        return Difference(run.steps, step.pc, program.decoder.decode(step.pc, step.bytes).text, what, ours, theirs)
+
     try:
         pc = follower.step(step)
     except Stopped as refusal:
-        return Difference(run.steps, step.pc, text, "the outcome", f"a step to {step.next_pc:#x}", str(refusal))
+        return difference("the outcome", f"a step to {step.next_pc:#x}", str(refusal))
     if pc != step.next_pc:
-        return Difference(run.steps, step.pc, text, "the program counter", f"{step.next_pc:#x}", f"{pc:#x}")
+        return difference("the program counter", f"{step.next_pc:#x}", f"{pc:#x}")
     theirs = follower.registers()
     ours = _ours(machine, theirs)
     if run.chose_undefined:
@@ -138,16 +141,15 @@ def _one_step(run: ReferenceRun, follower: Follower) -> Difference | None:
     for name, value in ours.items():
         if theirs[name] != value:
             if run.chose_undefined:
-                raise CannotFollow(f"{text} at {step.pc:#x} leaves {name} undefined")
-            return Difference(run.steps, step.pc, text, name, f"{value:#x}", f"{theirs[name]:#x}")
+                raise CannotFollow(f"the instruction at {step.pc:#x} leaves {name} undefined")
+            return difference(name, f"{value:#x}", f"{theirs[name]:#x}")
     for access in machine.trace.accesses(run.steps - 1):
         if access.is_write:
             content = machine.memory.peek(access.address, access.size)
             assert content is not None
             found = follower.read(access.address, access.size)
             if found != content:
-                where = f"memory {access.address:#x}"
-                return Difference(run.steps, step.pc, text, where, content.hex(), found.hex())
+                return difference(f"memory {access.address:#x}", content.hex(), found.hex())
     return None
 
 

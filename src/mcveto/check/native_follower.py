@@ -2,8 +2,8 @@
 
 The kernel loads the file (so that our loader is checked, too), and the process is single-stepped by ptrace from the
 entry state of the counterexample. The stack is mapped where the entry state has it, by a system call made in the
-process's name before anything runs; after that no system call is ever executed (PTRACE_SYSEMU). Nothing else of the
-process is used: it never sees its arguments, its environment, or an open file but /dev/null.
+process's name before anything runs; after that no system call is ever executed (PTRACE_SYSEMU), and the process dies
+with us (PTRACE_O_EXITKILL). It never sees its arguments, its environment, or an open file but /dev/null.
 
 Only files that the kernel maps as our loader does can be followed: static, not position-independent.
 """
@@ -32,6 +32,8 @@ _USER = (
 )
 _FLAGS = {"CF": 0, "PF": 2, "AF": 4, "ZF": 6, "SF": 7, "DF": 10, "OF": 11}
 _TRACEME, _SINGLESTEP, _GETREGS, _SETREGS, _SYSEMU_SINGLESTEP = 0, 9, 12, 13, 32
+_SETOPTIONS, _EXITKILL = 0x4200, 0x100000
+_PR_SET_PDEATHSIG = 1
 _ADDR_NO_RANDOMIZE = 0x0040000
 _MAP_PRIVATE_FIXED_ANONYMOUS = 0x32
 _READ_WRITE = 3
@@ -102,6 +104,8 @@ class NativeFollower:
         if not os.WIFSTOPPED(status):
             self._child = None
             raise CannotFollow("the kernel does not run the file, or does not let it be traced")
+        if self._libc.ptrace(_SETOPTIONS, child, None, _EXITKILL) != 0:
+            raise CannotFollow("ptrace cannot be told to end the process with us")
         try:
             self._memory = os.open(f"/proc/{child}/mem", os.O_RDWR)
         except OSError as error:
@@ -112,6 +116,8 @@ class NativeFollower:
             nowhere = os.open(os.devnull, os.O_RDWR)
             for stream in range(3):
                 os.dup2(nowhere, stream)
+            # Whatever becomes of us, the program must not run on by itself.
+            self._libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             self._libc.personality(_ADDR_NO_RANDOMIZE)
             if self._libc.ptrace(_TRACEME, 0, None, None) == 0:
                 os.execve(f"/proc/self/fd/{file}", ["program"], {})

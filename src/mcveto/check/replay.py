@@ -8,13 +8,14 @@ none of those that can run it contradicts; where the processor itself took part,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from mcveto.check.counterexample import Counterexample
+from mcveto.check.counterexample import Counterexample, counterexample_of
 from mcveto.check.lockstep import Comparison, Follower, follow
 from mcveto.check.reference_run import MAX_STEPS, Turns, Violation, turns_of
 from mcveto.check.unicorn_follower import UnicornFollower
 from mcveto.program.program import Program
+from mcveto.verdict import Verdict
 
 REFERENCE = "emulator"
 NATIVE = "native"
@@ -74,3 +75,14 @@ def replay(
     others = standard_followers() if followers is None else followers
     comparisons = tuple(follow(program, example, turns, found, make(program)) for make in others)
     return Replay(found, "", turns, comparisons)
+
+
+def confirmed(program: Program, verdict: Verdict) -> Verdict:
+    """A verdict of an engine after its counterexample was replayed; unknown if the replay does not confirm it."""
+    if verdict.kind != "violated":
+        return verdict
+    result = replay(program, counterexample_of(verdict))
+    if result.confirmed:
+        return replace(verdict, confirmed_by=result.confirmed_by)
+    reason = f"self-check failed: the counterexample is not confirmed: {result.problem}"
+    return replace(verdict, kind="unknown", about="", reason=reason, inputs=(), confirmed_by=())

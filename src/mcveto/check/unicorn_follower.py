@@ -10,12 +10,12 @@ comparison without a judgement.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcveto.check.lockstep import CannotFollow, Stopped
 from mcveto.machine.emulator import Machine
-from mcveto.machine.memory import EXECUTE, READ, WRITE
+from mcveto.machine.memory import EXECUTE, READ, WRITE, Region
 from mcveto.machine.trace import TraceStep
 from mcveto.program.program import Program
 
@@ -65,8 +65,8 @@ class UnicornFollower:
         self._engine = engine = unicorn.Uc(found.architecture, found.mode)
         if found.processor is not None:
             engine.ctl_set_cpu_model(found.processor)
-        if found.prepare is not None:
-            found.prepare(engine)
+        for register, _, value in found.status:
+            engine.reg_write(register, value)
         try:
             self._map(engine, machine)
         except unicorn.UcError as error:
@@ -77,21 +77,8 @@ class UnicornFollower:
         self.set_registers({name: machine.read(name) for name in found.registers}, machine.pc)
 
     def _map(self, engine: Any, machine: Machine) -> None:
-        """Whole pages with the permissions of everything on them; the rest of a page is never looked at."""
-        protections: dict[int, int] = {}
-        names = ((READ, "UC_PROT_READ"), (WRITE, "UC_PROT_WRITE"), (EXECUTE, "UC_PROT_EXEC"))
-        bits = [(ours, getattr(self._unicorn, name)) for ours, name in names]
-        for region in machine.memory.regions:
-            protection = sum(theirs for ours, theirs in bits if region.permissions & ours)
-            for page in range(region.start // _PAGE, -(-region.end // _PAGE)):
-                protections[page] = protections.get(page, 0) | protection
-        first = 0
-        pages = sorted(protections)
-        for at, page in enumerate(pages):
-            last = at + 1 == len(pages)
-            if last or pages[at + 1] != page + 1 or protections[pages[at + 1]] != protections[page]:
-                engine.mem_map(pages[first] * _PAGE, (at + 1 - first) * _PAGE, protections[page])
-                first = at + 1
+        for start, size, protection in page_protections(machine.memory.regions):
+            engine.mem_map(start, size, protection)
         for region in machine.memory.regions:
             engine.mem_write(region.start, bytes(region.data))
         self._code = [(r.start, r.end) for r in machine.memory.regions if r.permissions & EXECUTE]
@@ -173,3 +160,26 @@ class UnicornFollower:
 
     def close(self) -> None:
         self._engine = None
+
+
+def page_protections(regions: Sequence[Region]) -> list[tuple[int, int, int]]:
+    """(start, size, Unicorn's permissions) of whole pages; a page has the permissions of everything on it.
+
+    What a page has beyond the regions is never looked at: the reference emulator would have faulted there.
+    """
+    import unicorn
+
+    bits = ((READ, unicorn.UC_PROT_READ), (WRITE, unicorn.UC_PROT_WRITE), (EXECUTE, unicorn.UC_PROT_EXEC))
+    protections: dict[int, int] = {}
+    for region in regions:
+        protection = sum(theirs for ours, theirs in bits if region.permissions & ours)
+        for page in range(region.start // _PAGE, -(-region.end // _PAGE)):
+            protections[page] = protections.get(page, 0) | protection
+    found: list[tuple[int, int, int]] = []
+    for page, protection in sorted(protections.items()):
+        if found and found[-1][0] + found[-1][1] == page * _PAGE and found[-1][2] == protection:
+            start, size, _ = found.pop()
+            found.append((start, size + _PAGE, protection))
+        else:
+            found.append((page * _PAGE, _PAGE, protection))
+    return found

@@ -40,8 +40,8 @@ class UnicornIsa:
     registers: Mapping[str, Bits]
     program_counter: int
     processor: int | None = None
-    prepare: Callable[[Any], None] | None = None
-    """Called once on a new engine."""
+    status: tuple[tuple[int, int, int], ...] = ()
+    """(register, mask, value) to be set once, before anything else."""
 
 
 def unicorn_isa(isa: str, general: tuple[str, ...], thumb: bool) -> UnicornIsa | None:
@@ -85,14 +85,11 @@ def _powerpc(_: str, general: tuple[str, ...], __: bool) -> UnicornIsa:
 def _arm(isa: str, general: tuple[str, ...], thumb: bool) -> UnicornIsa:
     big_endian = isa == "arm-be8"
     fixed = _ARM_USER | (_ARM_THUMB if thumb else 0) | (_ARM_BIG_ENDIAN if big_endian else 0)
-
-    def prepare(engine: Any) -> None:
-        engine.reg_write(arm_const.UC_ARM_REG_CPSR, fixed)
-
+    status = ((arm_const.UC_ARM_REG_CPSR, 0xFFFFFFFF, fixed),)
     registers = {name: Bits(arm_const.UC_ARM_REG_CPSR, low, 1) for name, low in _ARM_FLAGS.items()}
     registers |= _named(arm_const, "UC_ARM_REG_", general, 32)
     mode = unicorn.UC_MODE_THUMB if thumb else unicorn.UC_MODE_ARM
-    return UnicornIsa(unicorn.UC_ARCH_ARM, mode, registers, arm_const.UC_ARM_REG_PC, arm_const.UC_CPU_ARM_MAX, prepare)
+    return UnicornIsa(unicorn.UC_ARCH_ARM, mode, registers, arm_const.UC_ARM_REG_PC, arm_const.UC_CPU_ARM_MAX, status)
 
 
 def _aarch64(_: str, general: tuple[str, ...], __: bool) -> UnicornIsa:

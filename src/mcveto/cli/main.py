@@ -23,6 +23,7 @@ COMMANDS = {
     "bench": "Run the programs of the paper and print its table beside ours.",
     "disasm": "Show the instructions at an address, as the machine decodes them.",
     "doctor": "Say what is installed and whether it works.",
+    "replay": "Run a counterexample again, on every machine that can.",
     "run": "Execute a binary with given or random inputs.",
     "trace": "Show the symbolic path constraint of a run.",
     "verify": "Decide whether any input reaches a target or breaks a return.",
