@@ -18,7 +18,7 @@ from mcveto.verdict import Verdict
 
 from .generate import ISAS, RandomProgram, random_program
 from .items import TooLong, to_text
-from .judge import Answered, Choice, ask, check_truth, choices, judge
+from .judge import Answered, Choice, ask, check_truth, choices, judge, prepare
 from .shrink import shrink
 from .subject import program_of
 from .truth import MAX_RUNS, Truth, truth_of
@@ -95,6 +95,7 @@ def run_campaign(
     on_wrong: Callable[[Wrong], None] = lambda wrong: None,
 ) -> Counts:
     """Programs for one seed after the other, the instruction sets in turn, until `until` on the monotonic clock."""
+    prepare()
     counts = Counts()
     every = asked if asked is not None else choices()
     for number, seed in enumerate(seeds):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import islice
 
 from mcveto.check.counterexample import Counterexample, counterexample_of
@@ -55,6 +56,14 @@ class Answered:
     verdict: Verdict
     wrong: str = ""
     rests_on_unspecified: bool = False
+
+
+def prepare() -> None:
+    """Imports what every search needs, so that its child process finds it done."""
+    for name in ("dpg.driver", "check.replay", "check.native_follower", "logic.solver.bitwuzla_backend"):
+        import_module(f"mcveto.{name}")
+    for name in ("bitwuzla", "z3"):
+        import_module(name)
 
 
 def ask(program: Program, choice: Choice, seconds: float, seed: int = 0) -> Verdict:

@@ -23,7 +23,7 @@ from mcveto.program.program import Program
 from .items import CODE, CODE_SIZE, DATA, DATA_SIZE, END_ADDRESSES
 
 MAX_STEPS = 3000
-MAX_RUNS = 1 << 16
+MAX_RUNS = 1 << 12
 MAX_CALLS = 4
 MAX_CODE_STORES = 500
 _FETCH_ERRORS = (unicorn.UC_ERR_FETCH_UNMAPPED, unicorn.UC_ERR_FETCH_PROT)
