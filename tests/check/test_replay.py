@@ -119,9 +119,9 @@ def test_a_run_that_is_too_long() -> None:
 @pytest.mark.parametrize(
     ("fault", "at", "shown"),
     [
-        ("register", 6, "after step 7 (SHL EDI,0x5 at 0x8048142)"),
+        ("register", 6, "in step 5 (MOV EDI,EAX at 0x8048140): EDI is 0x1 instead of 0x0"),
         ("pc", 3, "the program counter is 0x8048136 instead of 0x8048134"),
-        ("memory", 1, "after step 1 (PUSH EDI at 0x8048130) memory 0x7ffeeff8 is 00000000 instead of"),
+        ("memory", 1, "in step 0 (PUSH EDI at 0x8048130): memory 0x7ffeeff8 is 00000000 instead of"),
         ("stop", 2, "the outcome is the signal SIGSEGV instead of a step to 0x8048132"),
     ],
 )
@@ -133,8 +133,6 @@ def test_the_first_difference_is_named(fault: str, at: int, shown: str) -> None:
         found = replay(subject, example("reach", DEMO), [broken(fault, at)])
     assert not found.confirmed and found.confirmed_by == ()
     assert shown in found.problem
-    if fault == "register":
-        assert "EDI is 0x1 instead of 0x0" in found.problem
 
 
 def test_a_machine_that_cannot_go_on_neither_confirms_nor_contradicts() -> None:

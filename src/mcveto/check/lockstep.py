@@ -53,7 +53,7 @@ class Follower(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What differs first: after step `step`, which executed `text` at `pc`."""
+    """What differs first: after step number `step` (the first is 0, as in traces), which executed `text` at `pc`."""
 
     step: int
     pc: int
@@ -63,9 +63,8 @@ class Difference:
     theirs: str
 
     def __str__(self) -> str:
-        return (
-            f"after step {self.step} ({self.text} at {self.pc:#x}) {self.what} is {self.theirs} instead of {self.ours}"
-        )
+        where = f"in step {self.step} ({self.text} at {self.pc:#x})"
+        return f"{where}: {self.what} is {self.theirs} instead of {self.ours}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ def _one_step(run: ReferenceRun, follower: Follower) -> Difference | None:
         return None
 
     def difference(what: str, ours: str, theirs: str) -> Difference:
-        return Difference(run.steps, step.pc, program.decoder.decode(step.pc, step.bytes).text, what, ours, theirs)
+        return Difference(run.steps - 1, step.pc, program.decoder.decode(step.pc, step.bytes).text, what, ours, theirs)
 
     try:
         pc = follower.step(step)
