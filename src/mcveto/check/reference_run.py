@@ -183,4 +183,5 @@ def _all_turns(undefined: tuple[UndefinedValue, ...]) -> Iterator[Turns]:
     """Every value at its first turn, then (for a few values) at later ones."""
     if len(undefined) > _MAX_VALUES_TURNED:
         return iter([(0,) * len(undefined)])
-    return iter(sorted(product(range(_MAX_TURN), repeat=len(undefined)), key=lambda turns: (sum(turns), turns)))
+    latest = _MAX_TURNS_TRIED if len(undefined) == 1 else _MAX_TURN
+    return iter(sorted(product(range(latest), repeat=len(undefined)), key=lambda turns: (sum(turns), turns)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from mcveto.check.counterexample import Counterexample, counterexample_of
+from mcveto.check.counterexample import PROPERTIES, Counterexample, counterexample_of
 from mcveto.check.lockstep import Comparison, Follower, follow
 from mcveto.check.reference_run import MAX_STEPS, Turns, Violation, turns_of
 from mcveto.check.unicorn_follower import UnicornFollower
@@ -78,8 +78,11 @@ def replay(
 
 
 def confirmed(program: Program, verdict: Verdict) -> Verdict:
-    """A verdict of an engine after its counterexample was replayed; unknown if the replay does not confirm it."""
-    if verdict.kind != "violated":
+    """A verdict of an engine after its counterexample was replayed; unknown if the replay does not confirm it.
+
+    Violations of other properties than the two that a replay can judge stay as they are.
+    """
+    if verdict.kind != "violated" or verdict.about not in PROPERTIES:
         return verdict
     result = replay(program, counterexample_of(verdict))
     if result.confirmed:
