@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import unicorn
-from unicorn import Uc, UcError, arm_const
+from unicorn import UcError, arm_const
 
+from mcveto.check.unicorn_follower import new_engine
 from mcveto.check.unicorn_registers import UnicornIsa, unicorn_isa
 from mcveto.machine.faults import Unsupported
 from mcveto.program.program import Program
@@ -69,11 +70,7 @@ class Executor:
         (first,) = (name for name in (row.return_registers[0],))
         self._first = found.registers[first].register
         self._stack = next(r for r in program.space.regions if r.name == "stack")
-        engine = Uc(found.architecture, found.mode)
-        if found.processor is not None:
-            engine.ctl_set_cpu_model(found.processor)
-        for register, _, value in found.status:
-            engine.reg_write(register, value)
+        engine = new_engine(found)
         for region in program.space.regions:
             engine.mem_map(region.start, region.size, _protection(region.permissions))
         engine.hook_add(unicorn.UC_HOOK_CODE, self._on_instruction)

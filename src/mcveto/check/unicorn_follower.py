@@ -11,7 +11,7 @@ comparison without a judgement.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcveto.check.lockstep import CannotFollow, Stopped
 from mcveto.machine.emulator import Machine
@@ -19,7 +19,11 @@ from mcveto.machine.memory import EXECUTE, READ, WRITE, Region
 from mcveto.machine.trace import TraceStep
 from mcveto.program.program import Program
 
+if TYPE_CHECKING:
+    from mcveto.check.unicorn_registers import UnicornIsa
+
 _PAGE = 4096
+_TRANSLATION_BUFFER = 16 << 20
 # Instructions a step may consist of, as a bound.
 _LONGEST_UNIT = 8
 _HIDDEN = {"powerpc": ("xer_so", "xer_ov", "xer_ca")}
@@ -62,15 +66,11 @@ class UnicornFollower:
         hidden = [name for name in _HIDDEN.get(self._row.overlay, ()) if machine.read(name)]
         if hidden:
             raise CannotFollow(f"{', '.join(hidden)} cannot be set in Unicorn")
-        self._engine = engine = unicorn.Uc(found.architecture, found.mode)
-        if found.processor is not None:
-            engine.ctl_set_cpu_model(found.processor)
-        for register, _, value in found.status:
-            engine.reg_write(register, value)
         try:
+            self._engine = engine = new_engine(found)
             self._map(engine, machine)
         except unicorn.UcError as error:
-            raise CannotFollow(f"Unicorn cannot hold the memory: {error}") from None
+            raise CannotFollow(f"Unicorn cannot hold the program: {error}") from None
         engine.hook_add(unicorn.UC_HOOK_INTR, self._on_interrupt)
         engine.hook_add(unicorn.UC_HOOK_MEM_WRITE, self._on_write)
         self._ids = sorted({bits.register for bits in found.registers.values()})
@@ -160,6 +160,19 @@ class UnicornFollower:
 
     def close(self) -> None:
         self._engine = None
+
+
+def new_engine(isa: UnicornIsa) -> Any:
+    """An engine without memory; its translation buffer is small, because a gigabyte (the default) may not be there."""
+    import unicorn
+
+    engine = unicorn.Uc(isa.architecture, isa.mode)
+    engine.ctl_set_tcg_buffer_size(_TRANSLATION_BUFFER)
+    if isa.processor is not None:
+        engine.ctl_set_cpu_model(isa.processor)
+    for register, _, value in isa.status:
+        engine.reg_write(register, value)
+    return engine
 
 
 def page_protections(regions: Sequence[Region]) -> list[tuple[int, int, int]]:
