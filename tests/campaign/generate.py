@@ -28,9 +28,9 @@ _PATCH = {"x86-32": 1, "x86-64": 1, "ppc32-be": 7, "riscv32": 7, "riscv64": 7, "
 _CHECK = "check"
 _SCRATCH_AREA = 0x40
 # So many programs are made to find one in which register 0 has so many values at the last check.
-_ATTEMPTS, _DIFFERENT = 5, 4
-# Runs that are looked at to choose the constant of the last check.
-_SAMPLE = 160
+_ATTEMPTS, _DIFFERENT = 4, 4
+# Runs that are looked at to choose the program, and then the constant of its last check.
+_SAMPLE, _ALL = 64, 1100
 
 
 @dataclass(frozen=True)
@@ -271,12 +271,12 @@ class _Generator:
         return RandomProgram(self.isa, tuple(items), self.writable, self.input_bytes, self.input_bits, flavour)
 
 
-def _values_at_check(program: RandomProgram) -> Counter[int]:
-    """The values register 0 has at the last check, for a sample of inputs."""
+def _values_at_check(program: RandomProgram, runs: int) -> Counter[int]:
+    """The values register 0 has at the last check, for some inputs or for all."""
     _, labels = assemble(ENCODERS[program.isa], program.items)
     loaded = program_of(program.subject())
     values = Counter[int]()
-    for _, result in all_runs(loaded, Executor(loaded, labels[_CHECK]), _SAMPLE):
+    for _, result in all_runs(loaded, Executor(loaded, labels[_CHECK]), runs):
         if result.kind == "stop":
             values[result.first_register & 0xFFFFFFFF] += 1
     return values
@@ -325,8 +325,8 @@ def random_program(isa: str, seed: int) -> RandomProgram:
     candidates: list[tuple[RandomProgram, Counter[int]]] = []
     for _ in range(_ATTEMPTS):
         program = _Generator(rng, isa).program(flavour)
-        candidates.append((program, _values_at_check(program)))
+        candidates.append((program, _values_at_check(program, _SAMPLE)))
         if len(candidates[-1][1]) >= _DIFFERENT:
             break
-    program, values = max(candidates, key=lambda candidate: len(candidate[1]))
-    return _with_check(rng, program, values)
+    program, _ = max(candidates, key=lambda candidate: len(candidate[1]))
+    return _with_check(rng, program, _values_at_check(program, _ALL))

@@ -21,8 +21,8 @@ from .shrink import shrink
 from .subject import Subject, program_of, subject_of
 from .truth import truth_of
 
-PROGRAMS = 16
-SECONDS = 2.0
+PROGRAMS = 20
+SECONDS = 1.0
 DPG: Choice = ("dpg", "auto", "auto", "block")
 
 
@@ -95,7 +95,7 @@ def test_shrinking_keeps_what_matters() -> None:
 @pytest.mark.parametrize("isa", ISAS)
 def test_truth_agrees_with_the_reference_emulator(isa: str) -> None:
     rng = random.Random(1)
-    for seed in range(100, 106):
+    for seed in range(100, 103):
         assert check_truth(program_of(random_program(isa, seed).subject()), rng, 4) == ""
 
 
@@ -119,16 +119,15 @@ def test_programs_are_what_their_items_say(isa: str) -> None:
     assert truth_of(program_of(program.subject())).violations == {"reach": [0]}
 
 
-@pytest.mark.parametrize("isa", ISAS)
-def test_generated_programs_have_every_feature(isa: str) -> None:
-    programs = [random_program(isa, seed) for seed in range(200, 224)]
-    assert len({program.flavour for program in programs}) >= len(FLAVOURS) - 2
-    assert random_program(isa, 200) == programs[0]
+def test_generated_programs_have_every_feature() -> None:
+    programs = [random_program(isa, seed) for isa in ISAS for seed in range(200, 206)]
+    assert {program.flavour for program in programs} == set(FLAVOURS)
+    assert random_program(ISAS[0], 200) == programs[0]
     words = {item[0] for program in programs for item in program.items}
     assert {"native", "call", "enter", "smash", "jumpr", "slot", "if", "ifi", "flag", "store8", "input"} <= words
     assert any(program.writable for program in programs)
     for program in programs:
-        code, labels = assemble(ENCODERS[isa], program.items)
+        code, labels = assemble(ENCODERS[program.isa], program.items)
         assert len(code) == 0x1000 and labels["halt"] == END_ADDRESSES["halt"] > CODE
 
 
