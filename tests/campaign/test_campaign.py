@@ -57,7 +57,15 @@ def test_a_wrong_transfer_function_is_caught(monkeypatch: pytest.MonkeyPatch) ->
         raise Caught
 
     with pytest.raises(Caught):
-        run_campaign(iter(range(500)), seconds=SECONDS, per_program=1, asked=[DPG], crosscheck=0, on_wrong=caught)
+        run_campaign(
+            iter(range(500)),
+            isas=("x86-32",),
+            seconds=5.0,
+            per_program=1,
+            asked=[DPG],
+            crosscheck=0,
+            on_wrong=caught,
+        )
     assert found[0].answered.wrong.startswith("PROVED, but inputs")
 
 
