@@ -21,29 +21,39 @@ from mcveto.check.reference_run import ReferenceRun, Violation, first_violation
 from mcveto.check.replay import replay
 from mcveto.check.unicorn_follower import UnicornFollower
 from mcveto.program.program import Program
-from mcveto.search import ENGINES, FOLDS, STEPS, STRATEGIES, Question, search
+from mcveto.search import ALIASINGS, ENGINES, FOLDS, FRONTIERS, STEPS, STRATEGIES, Question, search
 from mcveto.verdict import Verdict, VerdictInput
 
 from .truth import MAX_STEPS, Executor, Truth, all_runs
 
-Choice = tuple[str, str, str, str]
+Choice = tuple[str, ...]
 # Which of the choices an engine makes use of; asking the others again would only repeat an answer.
 _DPG = "dpg"
+_USUAL = ("auto", "auto", "block", "path", "witness")
 
 
 def choices() -> list[Choice]:
-    """(engine, strategy, fold, steps): all that exist in this version."""
+    """(engine, strategy, fold, steps, frontier, aliasing): what exists in this version.
+
+    Frontiers and aliasing matter to the paper's strategy alone; they are varied by themselves, not with the rest.
+    """
     found: list[Choice] = []
     for engine in (name for name, exists in ENGINES.items() if exists):
         if engine != _DPG:
-            found.append((engine, "auto", "auto", "block"))
+            found.append((engine, *_USUAL))
             continue
         found += [
-            (engine, strategy, fold, steps)
+            (engine, strategy, fold, steps, *_USUAL[3:])
             for strategy, there in STRATEGIES.items()
             for fold, too in FOLDS.items()
             for steps, also in STEPS.items()
             if there and too and also
+        ]
+        found += [
+            (engine, "paper", *_USUAL[1:3], frontier, aliasing)
+            for frontier in FRONTIERS
+            for aliasing in ALIASINGS
+            if (frontier, aliasing) != _USUAL[3:]
         ]
     return found
 
@@ -60,15 +70,22 @@ class Answered:
 
 def prepare() -> None:
     """Imports what every search needs, so that its child process finds it done."""
-    for name in ("dpg.driver", "check.replay", "check.native_follower", "logic.solver.bitwuzla_backend"):
+    for name in (
+        "dpg.auto_driver",
+        "dpg.fold_policy",
+        "dpg.frontiers",
+        "check.replay",
+        "check.native_follower",
+        "logic.solver.bitwuzla_backend",
+    ):
         import_module(f"mcveto.{name}")
     for name in ("bitwuzla", "z3"):
         import_module(name)
 
 
 def ask(program: Program, choice: Choice, seconds: float, seed: int = 0) -> Verdict:
-    engine, strategy, fold, steps = choice
-    question = Question(engine, strategy, fold, steps, timeout=seconds, seed=seed)
+    engine, strategy, fold, steps, frontier, aliasing = choice
+    question = Question(engine, strategy, fold, steps, timeout=seconds, seed=seed, frontier=frontier, aliasing=aliasing)
     return search(lambda: program, question).verdict
 
 

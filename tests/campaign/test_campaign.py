@@ -23,7 +23,7 @@ from .truth import truth_of
 
 PROGRAMS = 20
 SECONDS = 1.0
-DPG: Choice = ("dpg", "auto", "auto", "block")
+DPG: Choice = ("dpg", "auto", "auto", "block", "path", "witness")
 
 
 @pytest.mark.parametrize("isa", ISAS)

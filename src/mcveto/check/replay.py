@@ -88,4 +88,4 @@ def confirmed(program: Program, verdict: Verdict) -> Verdict:
     if result.confirmed:
         return replace(verdict, confirmed_by=result.confirmed_by)
     reason = f"self-check failed: the counterexample is not confirmed: {result.problem}"
-    return replace(verdict, kind="unknown", about="", reason=reason, inputs=(), confirmed_by=())
+    return replace(verdict, kind="unknown", about="", reason=reason, inputs=(), confirmed_by=(), at=None)
