@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 JOBS ?= 2
 
-.PHONY: install demo test test-slow check format bench examples lock clean
+.PHONY: install demo test test-slow campaign check format bench examples lock clean
 
 install: $(STAMP)
 
@@ -25,6 +25,11 @@ test: check
 
 test-slow: install
 	$(PY) -m pytest -n $(JOBS) -m slow --timeout 3600
+
+# Random programs with known truth against every engine, for SECONDS; wrong verdicts end up in tests/regressions.
+SECONDS ?= 600
+campaign: install
+	$(PY) tools/campaign.py --seconds $(SECONDS)
 
 format: install
 	$(VENV)/bin/ruff format .

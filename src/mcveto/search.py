@@ -186,6 +186,7 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
         verdict = AutoDriver(program, remaining(), question.seed, single_steps, report, by_splitting).run()
     else:
         verdict = by_splitting(remaining())
+    verdict = _confirmed(program, verdict)
     if question.after_violation and verdict.about == "return-address" and verdict.at is not None:
         from mcveto.dpg.after_violation import explore
 
@@ -194,6 +195,15 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
     from mcveto.self_check import supported
 
     return supported(program, verdict, question, remaining().seconds)
+
+
+def _confirmed(program: Program, verdict: Verdict) -> Verdict:
+    """A violation is answered only after it was replayed by other means."""
+    if verdict.kind != "violated":
+        return verdict
+    from mcveto.check.replay import confirmed
+
+    return confirmed(program, verdict)
 
 
 def _cut_short(

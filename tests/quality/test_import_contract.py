@@ -31,6 +31,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "elftools": ("program/image",),
     "click": ("cli",),
     "rich": ("cli", "report"),
+    "unicorn": ("check", "cli/doctor"),
 }
 
 

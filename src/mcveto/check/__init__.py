@@ -1,1 +1,1 @@
-"""Verdicts that prove themselves: certificates and their independent checker."""
+"""Verdicts that prove themselves: certificates with their independent checker, and replay of counterexamples."""

@@ -24,6 +24,7 @@ COMMANDS = {
     "check": "Re-prove a certificate that verify --proof wrote.",
     "disasm": "Show the instructions at an address, as the machine decodes them.",
     "doctor": "Say what is installed and whether it works.",
+    "replay": "Run a counterexample again, on every machine that can.",
     "run": "Execute a binary with given or random inputs.",
     "trace": "Show the symbolic path constraint of a run.",
     "verify": "Decide whether any input reaches a target or breaks a return.",

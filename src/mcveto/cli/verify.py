@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 @click.option("--unwind", metavar="N", help="For engine bmc; not available yet.")
 @click.option("--proof", metavar="FILE", help="Write the certificate of a proof, for `mcveto check`.")
 @click.option("--self-check/--no-self-check", default=True, help="Re-prove a proof before it is printed (default).")
-@click.option("--cex", metavar="DIR", help="Not available yet.")
+@click.option("--cex", metavar="DIR", help="On a violation, write a folder that repeats it without mcveto.")
 @click.option("--report", metavar="FILE", help="Not available yet.")
 def command(
     binary: str | None,
@@ -80,9 +80,9 @@ def command(
     **options: Any,
 ) -> int:
     """Decide whether BINARY can reach a target or return to where it was not called from, for any input."""
-    from mcveto.report.json_file import require_writable
+    from mcveto.report.json_file import require_folder, require_writable
 
-    for option, value in (("--unwind", unwind), ("--cex", cex), ("--report", report)):
+    for option, value in (("--unwind", unwind), ("--report", report)):
         if value is not None:
             raise UsageError(f"{option} is not available yet")
     for name in properties:
@@ -95,12 +95,33 @@ def command(
         raise UsageError("property reach needs an address", "give --target ADDRESS")
     require_writable(json_file)
     require_writable(proof)
+    if cex is not None:
+        require_folder(cex)
     answer = _search(binary, spec, question, silent=quiet or json_file == "-")
     _print(answer, quiet, json_file)
     _write_proof(answer, proof)
     if json_file is not None:
         _write_json(answer, json_file, binary or spec.binary, seed, proof)
+    if cex is not None and answer.verdict.kind == "violated":
+        _write_folder(answer, cex, binary, spec)
     return answer.verdict.exit_code
+
+
+def _write_folder(answer: Answer, cex: str, binary: str | None, spec: Spec) -> None:
+    from pathlib import Path
+
+    from mcveto.check.cex_folder import write_folder
+    from mcveto.check.counterexample import PROPERTIES as REPLAYED
+    from mcveto.check.counterexample import counterexample_of
+    from mcveto.check.recording import recorded
+    from mcveto.cli.main import VERSION
+    from mcveto.program.program import load_program
+
+    if answer.verdict.about not in REPLAYED:
+        print(f"mcveto: no folder is written for a violation of {answer.verdict.about}", file=sys.stderr)
+        return
+    recording = recorded(load_program(binary, spec), counterexample_of(answer.verdict))
+    write_folder(Path(cex), answer.verdict, recording, VERSION)
 
 
 def _search(binary: str | None, spec: Spec, question: Question, silent: bool) -> Answer:

@@ -27,6 +27,19 @@ def require_writable(destination: str | None) -> None:
         raise UsageError(f"cannot write {destination}: {_reason(error)}") from None
 
 
+def require_folder(destination: str) -> None:
+    """Refuses a folder that cannot be made or written to."""
+    try:
+        path = Path(destination)
+        existing = path if path.exists() else path.absolute().parent
+        if not existing.is_dir():
+            raise UsageError(f"cannot write into {destination}: {existing} is not a folder")
+        if not os.access(existing, os.W_OK):
+            raise UsageError(f"cannot write into {destination}: permission denied")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot write into {destination}: {_reason(error)}") from None
+
+
 def write_json(destination: str, result: dict[str, Any]) -> None:
     import msgspec
 

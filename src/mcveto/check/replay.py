@@ -1,0 +1,91 @@
+"""Replay: a counterexample on every machine that can run it, and what they say together.
+
+The reference emulator decides whether the inputs violate the property at all. Unicorn, and the processor of this
+computer where the program is made for it, then follow it instruction by instruction. A violation is *confirmed* if
+none of those that can run it contradicts; where the processor itself took part, it overrules Unicorn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from mcveto.check.counterexample import PROPERTIES, Counterexample, counterexample_of
+from mcveto.check.lockstep import Comparison, Follower, follow
+from mcveto.check.reference_run import MAX_STEPS, Turns, Violation, turns_of
+from mcveto.check.unicorn_follower import UnicornFollower
+from mcveto.program.program import Program
+from mcveto.verdict import Verdict
+
+REFERENCE = "emulator"
+NATIVE = "native"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What became of a counterexample. Without a violation, `failure` says why the reference run has none."""
+
+    violation: Violation | None
+    failure: str = ""
+    turns: Turns = ()
+    comparisons: tuple[Comparison, ...] = ()
+
+    @property
+    def contradicted_by(self) -> tuple[Comparison, ...]:
+        differing = tuple(item for item in self.comparisons if item.difference is not None)
+        if any(item.name == NATIVE and item.agrees for item in self.comparisons):
+            return tuple(item for item in differing if item.name == NATIVE)
+        return differing
+
+    @property
+    def confirmed(self) -> bool:
+        return self.violation is not None and not self.contradicted_by
+
+    @property
+    def confirmed_by(self) -> tuple[str, ...]:
+        """Who agrees; empty unless the violation is confirmed."""
+        if not self.confirmed:
+            return ()
+        return (REFERENCE, *(item.name for item in self.comparisons if item.agrees))
+
+    @property
+    def problem(self) -> str:
+        """Why it is not confirmed; empty if it is."""
+        if self.violation is None:
+            return self.failure
+        return "; ".join(map(str, self.contradicted_by))
+
+
+def standard_followers() -> tuple[Callable[[Program], Follower], ...]:
+    from mcveto.check.native_follower import NativeFollower
+
+    return (UnicornFollower, NativeFollower)
+
+
+def replay(
+    program: Program,
+    example: Counterexample,
+    followers: Sequence[Callable[[Program], Follower]] | None = None,
+    max_steps: int = MAX_STEPS,
+) -> Replay:
+    """Runs a counterexample on the reference emulator and on every other machine that can."""
+    turns, found = turns_of(program, example, max_steps)
+    if isinstance(found, str):
+        return Replay(None, found)
+    others = standard_followers() if followers is None else followers
+    comparisons = tuple(follow(program, example, turns, found, make(program)) for make in others)
+    return Replay(found, "", turns, comparisons)
+
+
+def confirmed(program: Program, verdict: Verdict) -> Verdict:
+    """A verdict of an engine after its counterexample was replayed; unknown if the replay does not confirm it.
+
+    Violations of other properties than the two that a replay can judge stay as they are.
+    """
+    if verdict.kind != "violated" or verdict.about not in PROPERTIES:
+        return verdict
+    result = replay(program, counterexample_of(verdict))
+    if result.confirmed:
+        return replace(verdict, confirmed_by=result.confirmed_by)
+    reason = f"self-check failed: the counterexample is not confirmed: {result.problem}"
+    return replace(verdict, kind="unknown", about="", reason=reason, inputs=(), confirmed_by=(), at=None)
