@@ -48,7 +48,7 @@ from mcveto.verdict import Verdict
 
 FIRST_SEEDS = 3
 # Steps of the first runs and of directed tests; `Limits.run_steps` is for runs that must go far.
-FIRST_STEPS = 1000
+FIRST_STEPS = 400
 DIRECTED_STEPS = 2000
 MAX_LOCATIONS = 1500
 DEEPEST_UNFOLDED = 30
