@@ -63,7 +63,8 @@ VARY_SECONDS = 0.5
 FUZZ_RUNS = 24
 FUZZ_STEPS = 300
 WIDENING_ROUNDS = 8
-WIDENING_RUNS = 40
+WIDENING_RUNS = 60
+STEPS_BEHIND = 40
 WIDENING_INSTRUCTIONS = 6000
 RECOMBINED_RUNS = 3
 RECOMBINED_INSTRUCTIONS = 3000
@@ -121,7 +122,8 @@ class AutoDriver(Driver):
         self._paused = False
         self._ran_longer = False
         self._fuzzed = False
-        self._widening = Widening(self._feasibility)
+        self._rounds = 0
+        self._widening = Widening(self._feasibility, self.blocks)
         self._learned: Candidates = {}
         self._varied: set[tuple[Location, Term]] = set()
 
@@ -204,7 +206,11 @@ class AutoDriver(Driver):
         system.invariants = {cut: tightest(found) for cut, found in system.invariants.items()}
         if self._is_safe(system):
             return self._certified(system)
+        self._rounds += 1
         ahead = self._fuzz(system) or self._vary(system) or self._look_ahead(system)
+        if ahead is None and self._rounds > 1 and self._size() == size:
+            # It was not enough before to know the states of the runs.
+            ahead = self._widen(system) or self._look_ahead(system)
         if ahead is not None:
             return ahead
         if self._size() > size:
@@ -365,18 +371,23 @@ class AutoDriver(Driver):
         """Runs that pass the cut points in states not seen yet, breadth first."""
         before = self.progress.instructions
         runs = 0
-        for _ in range(WIDENING_ROUNDS):
-            found_any = False
-            for choices in self._widening.tests(system):
-                found = self._execute(choices)
-                if isinstance(found, Verdict):
-                    return found
-                found_any = True
-                runs += 1
-                if runs >= WIDENING_RUNS or self.progress.instructions - before > WIDENING_INSTRUCTIONS:
-                    return None
-            if not found_any:
-                break
+        try:
+            for _ in range(WIDENING_ROUNDS):
+                found_any = False
+                for choices, length in self._widening.tests(system):
+                    self._bounded.limit(min(length + STEPS_BEHIND, self._limits.run_steps))
+                    found = self._execute(choices)
+                    if isinstance(found, Verdict):
+                        return found
+                    found_any = True
+                    runs += 1
+                    if runs >= WIDENING_RUNS or self.progress.instructions - before > WIDENING_INSTRUCTIONS:
+                        return None
+                if not found_any:
+                    break
+                system.samples = Samples(self.runs, system.cuts)
+        finally:
+            self._bounded.limit(min(DIRECTED_STEPS, self._limits.run_steps))
             system.samples = Samples(self.runs, system.cuts)
         return None
 
