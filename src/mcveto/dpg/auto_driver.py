@@ -60,6 +60,7 @@ PAUSE_SHARE = 0.3
 EXPLORE_SHARE = 0.3
 EXIT_SECONDS = 3.0
 VARY_SECONDS = 0.5
+VARIED_AT_ONCE = 10
 FUZZ_RUNS = 24
 FUZZ_STEPS = 300
 WIDENING_ROUNDS = 8
@@ -197,6 +198,8 @@ class AutoDriver(Driver):
         return None
 
     def _strengthen(self) -> Verdict | list[Path]:
+        if len(self.graph.by_location) > MAX_LOCATIONS:
+            raise TooManyLocations
         entry = min(node.location for node in self.graph.nodes.values() if node.is_start)
         size = self._size()
         shape = Shape(entry, self.graph.successors)
@@ -250,7 +253,7 @@ class AutoDriver(Driver):
 
     def _fuzz(self, system: System) -> Verdict | None:
         """Once, random inputs of the kind that the guards care about."""
-        if self._fuzzed:
+        if self._fuzzed or not self._program.spec.input_calls:
             return None
         self._fuzzed = True
         numbers = sorted({number for found in thresholds(system).values() for number in found if abs(number) < 1 << 16})
@@ -264,9 +267,8 @@ class AutoDriver(Driver):
 
     def _vary(self, system: System) -> Verdict | None:
         """Runs in which what was constant so far has other values; they are samples for the next time."""
-        for (cut, place), value in system.refuted_at_entry.items():
-            if (cut, place) in self._varied:
-                continue
+        refuted = [item for item in system.refuted_at_entry.items() if item[0] not in self._varied]
+        for (cut, place), value in refuted[:VARIED_AT_ONCE]:
             self._varied.add((cut, place))
             differs = t.ne(place, t.const(value, place.width))
             for step in system.steps_from[None]:
