@@ -49,7 +49,7 @@ from mcveto.verdict import Verdict
 
 FIRST_SEEDS = 3
 # Steps of the first runs and of directed tests; `Limits.run_steps` is for runs that must go far.
-FIRST_STEPS = 1000
+FIRST_STEPS = 400
 DIRECTED_STEPS = 2000
 MAX_LOCATIONS = 1500
 DEEPEST_UNFOLDED = 30
@@ -61,10 +61,12 @@ PAUSE_SHARE = 0.3
 EXPLORE_SHARE = 0.3
 EXIT_SECONDS = 3.0
 VARY_SECONDS = 0.5
+VARIED_AT_ONCE = 10
 FUZZ_RUNS = 24
 FUZZ_STEPS = 300
 WIDENING_ROUNDS = 8
-WIDENING_RUNS = 40
+WIDENING_RUNS = 60
+STEPS_BEHIND = 40
 WIDENING_INSTRUCTIONS = 6000
 RECOMBINED_RUNS = 3
 RECOMBINED_INSTRUCTIONS = 3000
@@ -122,7 +124,8 @@ class AutoDriver(Driver):
         self._paused = False
         self._ran_longer = False
         self._fuzzed = False
-        self._widening = Widening(self._feasibility)
+        self._rounds = 0
+        self._widening = Widening(self._feasibility, self.blocks)
         self._learned: Candidates = {}
         self._varied: set[tuple[Location, Term]] = set()
 
@@ -196,6 +199,8 @@ class AutoDriver(Driver):
         return None
 
     def _strengthen(self) -> Verdict | list[Path]:
+        if len(self.graph.by_location) > MAX_LOCATIONS:
+            raise TooManyLocations
         entry = min(node.location for node in self.graph.nodes.values() if node.is_start)
         size = self._size()
         shape = Shape(entry, self.graph.successors)
@@ -205,7 +210,11 @@ class AutoDriver(Driver):
         system.invariants = {cut: tightest(found) for cut, found in system.invariants.items()}
         if self._is_safe(system):
             return self._certified(system)
+        self._rounds += 1
         ahead = self._fuzz(system) or self._vary(system) or self._look_ahead(system)
+        if ahead is None and self._rounds > 1 and self._size() == size:
+            # It was not enough before to know the states of the runs.
+            ahead = self._widen(system) or self._look_ahead(system)
         if ahead is not None:
             return ahead
         if self._size() > size:
@@ -245,7 +254,7 @@ class AutoDriver(Driver):
 
     def _fuzz(self, system: System) -> Verdict | None:
         """Once, random inputs of the kind that the guards care about."""
-        if self._fuzzed:
+        if self._fuzzed or not self._program.spec.input_calls:
             return None
         self._fuzzed = True
         numbers = sorted({number for found in thresholds(system).values() for number in found if abs(number) < 1 << 16})
@@ -259,9 +268,8 @@ class AutoDriver(Driver):
 
     def _vary(self, system: System) -> Verdict | None:
         """Runs in which what was constant so far has other values; they are samples for the next time."""
-        for (cut, place), value in system.refuted_at_entry.items():
-            if (cut, place) in self._varied:
-                continue
+        refuted = [item for item in system.refuted_at_entry.items() if item[0] not in self._varied]
+        for (cut, place), value in refuted[:VARIED_AT_ONCE]:
             self._varied.add((cut, place))
             differs = t.ne(place, t.const(value, place.width))
             for step in system.steps_from[None]:
@@ -368,18 +376,23 @@ class AutoDriver(Driver):
         """Runs that pass the cut points in states not seen yet, breadth first."""
         before = self.progress.instructions
         runs = 0
-        for _ in range(WIDENING_ROUNDS):
-            found_any = False
-            for choices in self._widening.tests(system):
-                found = self._execute(choices)
-                if isinstance(found, Verdict):
-                    return found
-                found_any = True
-                runs += 1
-                if runs >= WIDENING_RUNS or self.progress.instructions - before > WIDENING_INSTRUCTIONS:
-                    return None
-            if not found_any:
-                break
+        try:
+            for _ in range(WIDENING_ROUNDS):
+                found_any = False
+                for choices, length in self._widening.tests(system):
+                    self._bounded.limit(min(length + STEPS_BEHIND, self._limits.run_steps))
+                    found = self._execute(choices)
+                    if isinstance(found, Verdict):
+                        return found
+                    found_any = True
+                    runs += 1
+                    if runs >= WIDENING_RUNS or self.progress.instructions - before > WIDENING_INSTRUCTIONS:
+                        return None
+                if not found_any:
+                    break
+                system.samples = Samples(self.runs, system.cuts)
+        finally:
+            self._bounded.limit(min(DIRECTED_STEPS, self._limits.run_steps))
             system.samples = Samples(self.runs, system.cuts)
         return None
 

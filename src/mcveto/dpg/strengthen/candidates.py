@@ -161,14 +161,14 @@ def _pair(one: Term, other: Term, left: Sequence[int], right: Sequence[int]) -> 
 def by_mode(system: System, cut: Location, places: Sequence[Term], kept: Iterable[Term]) -> list[Term]:
     """Constants, bounds and relations of the samples in which a place with few values has one of them.
 
-    With many such places only constants are proposed, so that their number stays quadratic."""
+    For all but a few of such places only constants are proposed, so that their number stays quadratic."""
     values = {place: system.samples.values(cut, place) for place in places}
     known = set(kept)
     modes = [place for place in places if 2 <= len(set(values[place])) <= MAX_MODE_VALUES]
     modes.sort(key=lambda place: len(set(values[place])))
-    related = set(places[:MAX_RELATED]) if len(modes) <= MAX_MODES else set()
     found: list[Term] = []
-    for mode in modes:
+    for rank, mode in enumerate(modes):
+        related = set(places[:MAX_RELATED]) if rank < MAX_MODES else set()
         for number in sorted(set(values[mode])):
             condition = t.eq(mode, t.const(number, mode.width))
             chosen = [at for at, value in enumerate(values[mode]) if value == number]

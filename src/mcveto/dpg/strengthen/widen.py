@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from mcveto.dpg.feasibility import Feasibility, Feasible
 from mcveto.dpg.graph import Witness
-from mcveto.dpg.location import Location
+from mcveto.dpg.location import Blocks, Location
 from mcveto.dpg.runs import Choices
 from mcveto.dpg.strengthen.big_steps import BigStep
 from mcveto.dpg.strengthen.places import relevant_places, value_at
@@ -27,12 +27,14 @@ State = tuple[int, ...]
 class Widening:
     """Remembers what was tried, also across systems built later."""
 
-    def __init__(self, feasibility: Feasibility) -> None:
+    def __init__(self, feasibility: Feasibility, blocks: Blocks) -> None:
         self._feasibility = feasibility
+        self._blocks = blocks
         self._tried: set[tuple[Location, State, tuple[Location, ...]]] = set()
 
-    def tests(self, system: System) -> Iterator[Choices]:
-        """Inputs that take a step from a state it was not taken from; first those that give some place a new value."""
+    def tests(self, system: System) -> Iterator[tuple[Choices, int]]:
+        """Inputs that take a step from a state it was not taken from, and how many instructions that takes; first
+        those that give some place a new value."""
         relevant = relevant_places(system.places, system.all_steps())
         places: dict[Location, list[Term]] = {
             cut: sorted((p for p in relevant.get(cut, ()) if p not in system.constants[cut]), key=lambda p: p.serial)
@@ -68,11 +70,12 @@ class Widening:
                 planned.add((step.target, behind))
                 yield from self._test(step, witness)
 
-    def _test(self, step: BigStep, witness: Witness) -> Iterator[Choices]:
+    def _test(self, step: BigStep, witness: Witness) -> Iterator[tuple[Choices, int]]:
         answer = self._feasibility.ask(witness, step.guard, QUERY_SECONDS)
         if isinstance(answer, Feasible):
             behind = witness.visit.number + len(step.trail)
-            yield replace(answer.choices, keep=answer.choices.keep | {behind})
+            length = witness.visit.step + sum(len(self._blocks.of(location)) for location in step.trail)
+            yield replace(answer.choices, keep=answer.choices.keep | {behind}), length
 
 
 def _possible(step: BigStep, witness: Witness) -> bool:
