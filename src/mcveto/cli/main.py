@@ -21,6 +21,7 @@ EXIT_CLOSED_PIPE = 141
 
 COMMANDS = {
     "bench": "Run the programs of the paper and print its table beside ours.",
+    "counterexamples": "List every way in which a model violates a property.",
     "disasm": "Show the instructions at an address, as the machine decodes them.",
     "doctor": "Say what is installed and whether it works.",
     "run": "Execute a binary with given or random inputs.",

@@ -92,10 +92,11 @@ class Enumeration:
         self._reachable = reachable
         self._product = reachable.product
         self._recursion = recursion
-        self._limits = limits or Limits()
+        self.limits = limits or Limits()
         self.stopped = ""
         self.is_exhaustive = False
         self.expansions = 0
+        self._started = time.monotonic()
         self._stacks = StackTable()
         self._queue: list[tuple[int, int, _Node | _Choice]] = []
         self._pushed = 0
@@ -113,18 +114,18 @@ class Enumeration:
     def __iter__(self) -> Iterator[Witness]:
         with without_cycle_collection():
             self._prepare()
-        started = time.monotonic()
-        limits = self._limits
         while self._queue:
+            # Whoever iterates may change the limits on the way.
+            limits = self.limits
             estimate, _, item = heapq.heappop(self._queue)
             if limits.length is not None and estimate > limits.length:
-                self._stop(f"traces of more than {limits.length} steps are left out")
+                self.stop(f"traces of more than {limits.length} steps are left out")
                 return
             if limits.expansions is not None and self.expansions >= limits.expansions:
-                self._stop(f"the search was ended after {self.expansions} steps")
+                self.stop(f"the search was ended after {self.expansions} steps")
                 return
-            if limits.seconds is not None and time.monotonic() - started > limits.seconds:
-                self._stop(f"the search was ended after {limits.seconds:g} seconds")
+            if limits.seconds is not None and self.seconds > limits.seconds:
+                self.stop(f"the search was ended after {limits.seconds:.1f} seconds")
                 return
             self.expansions += 1
             if isinstance(item, _Choice):
@@ -137,7 +138,12 @@ class Enumeration:
                 self._extend(item)
         self.is_exhaustive = not self.stopped
 
-    def _stop(self, reason: str) -> None:
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    def stop(self, reason: str) -> None:
+        """Says that the list is not complete, and why."""
         self.stopped = self.stopped or reason
 
     def _push(self, estimate: int, item: _Node | _Choice) -> None:
@@ -211,9 +217,9 @@ class Enumeration:
     def _activation(self, frame: Frame, below: _Activation | None) -> _Activation | None:
         """The frame put on the pending activations; None if that recursion is not wanted."""
         stack = self._stacks.push(frame.symbol, None if below is None else below.stack)
-        limit = self._limits.stack_height
+        limit = self.limits.stack_height
         if limit is not None and stack.height >= limit:
-            self._stop(f"stacks higher than {limit} are left out")
+            self.stop(f"stacks higher than {limit} are left out")
             return None
         return _Activation(stack, frame.below, below) if self._recursion.allows(stack) else None
 

@@ -9,6 +9,7 @@ seen.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from mcveto.counterexamples.model import Model
@@ -27,8 +28,12 @@ class ProductControl(NamedTuple):
 
 
 class Product:
-    def __init__(self, model: Model, automaton: Typestate) -> None:
+    """`blocked` are nodes (control location and symbol of the model) that no run may leave: what remains reachable
+    does not need them."""
+
+    def __init__(self, model: Model, automaton: Typestate, blocked: Collection[tuple[int, int]] = frozenset()) -> None:
         self.model = model
+        self._blocked = blocked
         self.automaton = automaton
         # One symbol more than the model has lies at the bottom, so that a run that empties the stack has a head, too.
         self.bottom = len(model.symbols)
@@ -63,9 +68,9 @@ class Product:
 
     def _make_rules(self, head: Head) -> list[ProductRule]:
         control, symbol = divmod(head, self.symbol_count)
-        if symbol == self.bottom:
-            return []
         place = self._places[control]
+        if symbol == self.bottom or (self._blocked and (place, symbol) in self._blocked):
+            return []
         rules = self.model.by_symbol[symbol]
         base = (control * self._label_set_count + self.model.label_number(place, symbol)) * self._place_count
         steps = self._steps
