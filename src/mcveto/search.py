@@ -19,6 +19,7 @@ from mcveto.verdict import Verdict
 if TYPE_CHECKING:
     from mcveto.dpg.driver import Progress
     from mcveto.program.program import Program
+    from mcveto.property.attach import EventPoint
 
 Counts = dict[str, float | int]
 DEFAULT_TIMEOUT = 300.0
@@ -36,7 +37,7 @@ PROPERTIES = {
     "return-address": True,
     "memory-safety": False,
     "no-fault": False,
-    "typestate": False,
+    "typestate": True,
 }
 
 
@@ -55,6 +56,8 @@ class Question:
     closest: int = 1
     aliasing: str = "witness"
     after_violation: bool = False
+    events: tuple[EventPoint, ...] = ()
+    """Where events of typestate properties happen, beyond what their files say."""
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -83,6 +86,7 @@ class Subject:
     targets: tuple[int, ...]
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
+    typestates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +153,12 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
     program = load()
     for item in program.spec.properties:
         require_available("property", item.name, PROPERTIES)
-    image = program.image
-    send(Subject(image.path, image.sha256, tuple(sorted(program.targets)), program.assumptions, program.notes))
+    from mcveto.property.attach import attach
+
+    image, targets = program.image, tuple(sorted(program.targets))
+    attached = attach(program, question.events)
+    program = attached.program
+    send(Subject(image.path, image.sha256, targets, program.assumptions, program.notes, attached.names))
     from mcveto.dpg.driver import Limits, Method, Progress
     from mcveto.dpg.fold_policy import run_with_fold
     from mcveto.dpg.frontiers import FrontierChoice
@@ -190,7 +198,7 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
 
         after = explore(program, remaining(), question.seed, verdict.at, report)
         verdict = replace(verdict, aftermath=after.lines(verdict.at))
-    return verdict
+    return attached.explained(verdict)
 
 
 def _cut_short(

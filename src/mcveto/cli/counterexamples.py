@@ -75,6 +75,6 @@ def command(
 def _recursion(text: str) -> int | None:
     if text == "minimum":
         return None
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) and len(text) < 9):
+    if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text) >= 1):
         raise UsageError(f"--recursion: '{text[:20]}' is neither minimum nor a positive number")
     return int(text)

@@ -1,13 +1,13 @@
 """From a model and an automaton to the answer: is an error reached, by which traces, and is that all of them?
 
 Reachability is decided first and without condition 2, so an answer "no violation" never depends on which traces count
-as minimal. If an error is reached but condition 2 drops every trace to it (see `recursion`), the shortest trace is given
-nevertheless, with a note.
+as minimal. If an error is reached but condition 2 drops every trace to it (see `recursion`), the shortest trace is
+given nevertheless, with a note.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mcveto.counterexamples.enumeration import Enumeration, Limits
 from mcveto.counterexamples.erase import Erase
@@ -31,7 +31,7 @@ class Request:
 
     count: int = 20
     recursion: int | None = None
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True)

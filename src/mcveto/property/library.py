@@ -19,10 +19,17 @@ def library_names() -> list[str]:
 
 def find_typestate(name: str) -> Typestate:
     """The automaton in the file `name`, or the bundled one of that name (with or without .fsm)."""
-    if Path(name).exists():
+    if _is_file(name):
         return read_typestate(name)
     bundled = name.removesuffix(SUFFIX)
     if bundled in library_names():
         text = files(__package__).joinpath(f"library/{bundled}{SUFFIX}").read_text(encoding="utf-8")
         return parse_typestate(text, f"{bundled}{SUFFIX}")
-    raise UsageError(f"there is no property file '{name}'", f"a path, or one of {', '.join(library_names())}")
+    raise UsageError(f"there is no property file '{name[:100]}'", f"a path, or one of {', '.join(library_names())}")
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):
+        return False

@@ -104,10 +104,20 @@ class Point:
         return f"{self.kind.value} {self.where if isinstance(self.where, str) else hex(self.where)}"
 
 
-class Event(NamedTuple):
-    """A declared event: names for its arguments, and the program points where it happens (none on models)."""
+class Parameter(NamedTuple):
+    """An argument of an event by name. `bits`: how much of the machine word it takes, as a signed number; 0 is all."""
 
-    parameters: tuple[str, ...] = ()
+    name: str
+    bits: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.bits}" if self.bits else self.name
+
+
+class Event(NamedTuple):
+    """A declared event: its arguments, and the program points where it happens (none on models)."""
+
+    parameters: tuple[Parameter, ...] = ()
     points: tuple[Point, ...] = ()
 
 

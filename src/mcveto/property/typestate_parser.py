@@ -16,7 +16,8 @@
     free -> idle  on unlock
 
 Points of a program: `call F`, `return F`, `reach A`, `syscall N`, with symbols, addresses or numbers; they can also be
-written in a transition (`on call F(x)`). A parameter is a name, a constant (the argument must equal it) or `_`. The
+written in a transition (`on call F(x)`). Arguments are machine words; `event close(file:32)` takes the lower 32 bits of
+one, as a C int. A parameter is a name, a constant (the argument must equal it) or `_`. The
 source `*` is every state that is not an error. Guards are joined by `and`: == != and, with the sign said, <s <=s >s >=s
 <u <=u >u >=u. Values are numbers, or "texts" (on models). `#` begins a comment.
 """
@@ -38,6 +39,7 @@ from mcveto.property.typestate import (
     Guard,
     Name,
     Operand,
+    Parameter,
     Pattern,
     Point,
     PointKind,
@@ -53,7 +55,7 @@ _TOKEN = re.compile(
       (?P<text>"(?:[^"\\]|\\.)*")
     | (?P<number>-?(?:0[xX][0-9a-fA-F]+|[0-9]+)(?![\w.]))
     | (?P<word>[A-Za-z_.$@](?:[\w.$@+/]|-(?!>))*)
-    | (?P<sign>->|:=|==|!=|[<>]=?[su](?!\w)|[<>]=?|[=(),|*])
+    | (?P<sign>->|:=|==|!=|[<>]=?[su](?!\w)|[<>]=?|[=(),|*:])
     )""",
     re.VERBOSE,
 )
@@ -250,10 +252,14 @@ class _Parser:
         name = line.name("an event")
         if name in self.events:
             line.fail(f"event {name} is declared twice")
-        parameters: list[str] = []
+        parameters: list[Parameter] = []
         if line.skip("("):
             while not line.skip(")"):
-                parameters.append(line.name("a name for the argument"))
+                argument = line.name("a name for the argument")
+                bits = line.value() if line.skip(":") else 0
+                if not isinstance(bits, int) or bits not in (0, 8, 16, 32, 64):
+                    line.fail(f"how many bits has {argument}?", "8, 16, 32 or 64")
+                parameters.append(Parameter(argument, bits))
                 if line.next.text != ")":
                     line.require(",")
         points: list[Point] = []

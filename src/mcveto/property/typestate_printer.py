@@ -36,7 +36,7 @@ def _is_in_place(name: str, event: Event) -> bool:
 
 
 def _event_line(name: str, event: Event) -> str:
-    parameters = f"({', '.join(event.parameters)})" if event.parameters else ""
+    parameters = f"({', '.join(map(str, event.parameters))})" if event.parameters else ""
     points = f" = {' | '.join(map(str, event.points))}" if event.points else ""
     return f"event {name}{parameters}{points}"
 
