@@ -1,18 +1,9 @@
-/* A driver after the kind that lock checkers are shown with: requests come in, some are served under the lock.
-   MISSING=1 forgets to release the lock on the path of a failed request. */
-#ifndef MISSING
-#define MISSING 0
-#endif
+/* A driver of the kind that lock checkers are shown with: requests come in and are served under the lock.
+   MISSING=1 forgets to release the lock when a request fails. */
+#include "start.h"
 
-#define OPAQUE __attribute__((noinline, weak))
-
-OPAQUE int choice(void) { return 0; } /* a fresh 32-bit input at every call */
 OPAQUE void lock(void) { __asm__ volatile(""); }
 OPAQUE void unlock(void) { __asm__ volatile(""); }
-OPAQUE void halt(void) {
-  for (;;)
-    __asm__ volatile("");
-}
 
 static int served;
 
@@ -31,9 +22,4 @@ OPAQUE int main(void) {
     unlock();
   } while (request != 0);
   return served;
-}
-
-void _start(void) {
-  main();
-  halt();
 }

@@ -1,9 +1,9 @@
 """What counterexamples have in common: groups that fail in the same way, and what every violation passes.
 
 The point of having all counterexamples at once (Basu et al., section 1 and Fig. 1; section 8 proposes the longest
-common subsequence of actions as future work). Traces are grouped by their last step: its node and the error state. Within a
-group the longest common subsequence of nodes and of events is taken, pair after pair (for more than two sequences that
-gives a common one, though not always the longest).
+common subsequence of actions as future work). Traces are grouped by their last step: its node and the error state.
+Within a group the longest common subsequence of nodes and of events is taken, pair after pair (for more than two
+sequences that gives a common one, though not always the longest).
 
 What every violation passes is then *checked on the model*, not only on the traces listed: with all nodes of that kind
 blocked, no error may be reachable any more. Such an event or node is where a policy can be refined.
