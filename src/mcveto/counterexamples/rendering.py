@@ -56,8 +56,8 @@ def text_lines(
     if rest:
         yield ""
         yield one_line(rest)
-    yield from (one_line(line) for line in _group_lines(found, groups))
-    yield from (one_line(line) for line in _refinement_lines(found, refinements))
+    yield from (one_line(line) for line in group_lines(found, groups))
+    yield from (one_line(line) for line in refinement_lines(refinements))
 
 
 def count_text(found: Found) -> str:
@@ -133,7 +133,7 @@ def common_ends(first: Witness, other: Witness) -> tuple[int, int]:
     return (start, end) if start + end < len(right) else (start, max(0, len(right) - start - 1))
 
 
-def _group_lines(found: Found, groups: list[Group]) -> Iterator[str]:
+def group_lines(found: Found, groups: list[Group]) -> Iterator[str]:
     if len(found.witnesses) < 2:
         return
     yield ""
@@ -153,7 +153,7 @@ def _shortened(items: list[str], limit: int = 16) -> str:
     return " → ".join(items)
 
 
-def _refinement_lines(found: Found, refinements: list[Refinement]) -> Iterator[str]:
+def refinement_lines(refinements: list[Refinement]) -> Iterator[str]:
     if refinements:
         yield ""
     for item in refinements:

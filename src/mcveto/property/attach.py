@@ -17,7 +17,6 @@ from mcveto.verdict import Verdict
 
 EventPoint = tuple[str, Point | None]
 """An event and a program point where it happens; None: it never happens."""
-_REACHED = re.compile(r"(0x[0-9a-f]+) is reached")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +27,26 @@ class Attached:
 
     def explained(self, verdict: Verdict) -> Verdict:
         """A violation by one of the properties' targets, told as the property's."""
-        match = _REACHED.fullmatch(verdict.reason) if verdict.kind == "violated" else None
-        meaning = self.errors.get(int(match[1], 16)) if match is not None else None
-        return verdict if meaning is None else replace(verdict, about=meaning[0], reason=meaning[1])
+        if verdict.kind != "violated" or verdict.at is None or verdict.at not in self.errors:
+            return verdict
+        about, reason = self.errors[verdict.at]
+        return replace(verdict, about=about, reason=reason)
 
 
 def attach(program: Program, events: Sequence[EventPoint] = ()) -> Attached:
     """The program with its spec's typestate properties watched; raises UsageError or InputFileError."""
     automata = [_find(program, str(item.argument)) for item in program.spec.properties if item.name == "typestate"]
+    bindings = bindings_of(events, automata)
+    attached = Attached(program)
+    for number, automaton in enumerate(automata):
+        own = {event: points for event, points in bindings.items() if event in automaton.events}
+        watched = watch(attached.program, automaton, own, number)
+        attached = Attached(watched.program, (*attached.names, automaton.name), {**attached.errors, **watched.errors})
+    return attached
+
+
+def bindings_of(events: Sequence[EventPoint], automata: Sequence[Typestate]) -> dict[str, list[Point]]:
+    """The points of each event that was given some; raises UsageError for events that no automaton has."""
     known = {event for automaton in automata for event in automaton.events}
     bindings: dict[str, list[Point]] = {}
     for event, point in events:
@@ -45,12 +56,7 @@ def attach(program: Program, events: Sequence[EventPoint] = ()) -> Attached:
         bindings.setdefault(event, [])
         if point is not None:
             bindings[event].append(point)
-    attached = Attached(program)
-    for number, automaton in enumerate(automata):
-        own = {event: points for event, points in bindings.items() if event in automaton.events}
-        watched = watch(attached.program, automaton, own, number)
-        attached = Attached(watched.program, (*attached.names, automaton.name), {**attached.errors, **watched.errors})
-    return attached
+    return bindings
 
 
 def with_typestates(spec: Spec, names: Sequence[str]) -> Spec:

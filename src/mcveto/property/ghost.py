@@ -62,6 +62,8 @@ class Watched:
     program: Program
     errors: dict[int, tuple[str, str]]
     """Target address to the property's name and what is wrong."""
+    events: dict[int, tuple[str, ...]]
+    """The events that happen at a program counter."""
 
 
 def watch(program: Program, automaton: Typestate, bindings: Bindings | None = None, number: int = 0) -> Watched:
@@ -166,7 +168,10 @@ class _Compiler:
             targets=program.targets | errors.keys(),
             assumptions=(*program.assumptions, note, reserved),
         )
-        return Watched(watched, errors)
+        events: dict[int, tuple[str, ...]] = {}
+        for place, event in taken.items():
+            events[place.pc] = (*events.get(place.pc, ()), event)
+        return Watched(watched, errors, events)
 
     def _target(self, error: str) -> int:
         return self.area + _SPACING * list(self.automaton.errors).index(error)
