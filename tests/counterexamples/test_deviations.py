@@ -49,7 +49,7 @@ def test_effects_that_alternate() -> None:
 
 
 def test_heights_with_gaps() -> None:
-    """f and g call each other; only g fails, and only after it was called twice: no trace ends at the heights between."""
+    """f and g call each other, and only g fails: traces end at every second height."""
     model = "model m\nstart f\nf -> g rf\nf -> x\nx -> pop\nrf -> pop\ng -> h\nh -> f rg\nrg -> pop\nevent g: step\n"
     automaton = "automaton a\nevent step\nstates q0 q1\nstart q0\nerror bad\nq0 -> q0 on step\nq0 -> bad on step\n"
     product = Product(parse_model(model), parse_typestate(automaton))

@@ -83,7 +83,7 @@ def test_a_point_that_is_only_on_the_listed_traces_is_not_claimed() -> None:
         "finite m\nstart s\ns -> a\na -> b\na -> c\nb -> e\nc -> e\ns -> d\nd -> d2\nd2 -> d3\nd3 -> e\ne -> e\n"
         "event e: bad\nevent a: x\n"
     )
-    automaton = parse_typestate("automaton p\nevent bad\nstates s\nstart s\nerror error\ns -> error on bad\n")
+    automaton = parse_typestate("automaton p\nevent bad\nstates s\nstart s\nerror wrong\ns -> wrong on bad\n")
     found = find_counterexamples(model, automaton)
     assert len(found.witnesses) == 3
     two = type(found)(found.product, True, found.witnesses[:2], 1, True, "", (), found.expansions)

@@ -129,7 +129,8 @@ class _Extraction:
                 )
         if falls:
             exits.direct.append(following)
-        exits.direct = list(dict.fromkeys(exits.direct))
+        # An instruction that repeats itself is one step, whose decisions are its own affair.
+        exits.direct = [target for target in dict.fromkeys(exits.direct) if target != pc or not falls]
         return exits
 
     def _instruction(self, pc: int) -> Instruction | None:

@@ -1,10 +1,11 @@
 """Does a trace of the model run on the program, and with which input?
 
-The program is executed symbolically along the run that given values take. Where it leaves the trace, the solver is
-asked for values that take the same path up to there and then another decision; that is repeated until the run follows
-the trace to its error, or no values are left: then the trace is infeasible, and that is where it dies. Decisions inside one
-instruction are excluded one combination after another, so nothing is assumed about which of them matters. What is not
-supported or exceeds the limits leaves the trace undecided, never infeasible.
+The program is executed symbolically along the run that given values take. Where it leaves the trace, or decides
+something within a node (a conditional move, a repeated instruction), the solver is asked for values that take the same
+path up to there and then decide otherwise; all these are tried, the last ones first, until a run follows the trace to
+its error. If none does, the trace is infeasible, and dies where the run that came farthest left it. Not asked about are
+decisions that led along the trace (the other way leads away from it) and accesses that were allowed (the other way is a
+fault, which ends the run). What is not supported or exceeds the limits leaves the trace undecided, never infeasible.
 
 A trace that is followed to the end is run again on the reference emulator with the values found.
 """
@@ -22,9 +23,12 @@ from mcveto.logic.terms import Term, free_variables
 from mcveto.machine.concolic import Assignment, ConcolicExecution
 from mcveto.machine.emulator import Machine
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
-from mcveto.machine.pcode import FreshOrigin
+from mcveto.machine.memory import WRITE
+from mcveto.machine.pcode import FreshOrigin, Space
+from mcveto.machine.symbolic import ConstraintKind
 from mcveto.program.inputs import ConsumedInput, InputSource
 from mcveto.program.program import Program
+from mcveto.property.points import instruction_at
 
 MAX_STEPS = 100_000
 MAX_ATTEMPTS = 2_000
@@ -70,14 +74,29 @@ class _Attempt:
     execution: ConcolicExecution
     position: int
     """How far along the trace the run went."""
-    before: list[Term]
-    """The path up to the instruction that left the trace (or ended it)."""
-    decided: list[Term]
-    """What that instruction decided."""
     pc: int
+    """The instruction that left it."""
+    along: set[int]
+    """The steps that led from node to node of the trace where they could have gone elsewhere."""
     reached: int | None
     trouble: str
     consumed: list[ConsumedInput]
+
+    def questions(self, first: int) -> list[int]:
+        """The places in the path, from `first` on, where another decision may still lead along the trace."""
+        path = self.execution.path
+        count: dict[int, int] = {}
+        for item in path:
+            count[item.step] = count.get(item.step, 0) + 1
+        last = path[-1].step if path else 0
+        found = []
+        for number in range(first, len(path)):
+            item = path[number]
+            is_last = item.step == last and item.step not in self.along
+            led_along = item.step in self.along and count[item.step] == 1
+            if is_last or not (led_along or item.kind is ConstraintKind.ACCESS):
+                found.append(number)
+        return found
 
 
 class Follower:
@@ -90,35 +109,32 @@ class Follower:
         self._solver = make_solver("auto")
         self._memory = t.memory("mem", program.space.address_bits)
         self._facts: dict[int, Term] = {}
+        self._ways: dict[int, bool] = {}
         self._base = program.choices(InputSource((), 0), 0)
 
     def follow(self, trace: Sequence[int]) -> Outcome:
         """`trace` are the program counters of the nodes, the last one that of the event that is the error."""
-        values = _Values({}, {}, {})
-        excluded: list[Term] = []
-        farthest = -1
+        worklist = [(_Values({}, {}, {}), 0)]
+        farthest, pc, undecided = 0, trace[0], ""
         for _ in range(MAX_ATTEMPTS):
+            if not worklist:
+                return Open(undecided) if undecided else Dies(farthest, pc)
             if time.monotonic() > self._deadline:
                 return Open("out of time")
+            values, first = worklist.pop()
             attempt = self._run(values, trace)
             if attempt.reached is not None and attempt.position == len(trace) - 1:
                 return self._confirm(attempt, values)
-            if attempt.trouble:
-                return Open(attempt.trouble)
-            if attempt.position != farthest:
-                if attempt.position < farthest:
-                    return Open("a run did not go where the solver sent it")
-                farthest, excluded = attempt.position, []
-            decided = t.conj(attempt.decided)
-            if decided is t.TRUE:
-                return Dies(attempt.position, attempt.pc)
-            excluded.append(t.bnot(decided))
-            answer = self._solve([*attempt.before, *excluded], attempt)
-            if answer is None:
-                return Dies(attempt.position, attempt.pc)
-            if isinstance(answer, str):
-                return Open(answer)
-            values = answer
+            undecided = undecided or attempt.trouble
+            if attempt.position >= farthest:
+                farthest, pc = attempt.position, attempt.pc
+            path = [item.term for item in attempt.execution.path]
+            for number in attempt.questions(first):
+                answer = self._solve([*path[:number], t.bnot(path[number])], attempt)
+                if isinstance(answer, str):
+                    undecided = undecided or answer
+                elif answer is not None:
+                    worklist.append((answer, number + 1))
         return Open("too many attempts")
 
     def _run(self, values: _Values, trace: Sequence[int]) -> _Attempt:
@@ -146,7 +162,8 @@ class Follower:
 
         registers = {**self._base.registers, **values.registers}
         execution = program.concolic_with(Assignment(registers, byte, fresh))
-        position, reached, trouble, pc, last = 0, None, "", execution.pc, 0
+        position, reached, trouble, pc = 0, None, "", execution.pc
+        along: set[int] = set()
         code_address = program.decoder.row.code_address
         while True:
             pc = execution.pc
@@ -156,13 +173,11 @@ class Follower:
             try:
                 if execution.step() is None:
                     break
-                last = execution.steps - 1
             except Fault as fault:
                 # A fault is a decision like any other, unless it stands for something that is not modelled.
                 foreign = fault.address is not None and program.undetermined.is_foreign(fault.address)
                 if fault.kind is FaultKind.SYSTEM_CALL or foreign:
                     trouble = f"what happens at {pc:#x} is not modelled: {fault}"
-                last = execution.steps
                 break
             except Unsupported as error:
                 trouble = str(error)
@@ -173,11 +188,33 @@ class Follower:
             if execution.pc in self._nodes:
                 if position + 1 < len(trace) and execution.pc == trace[position + 1]:
                     position += 1
+                    if self._parts_ways(pc):
+                        along.add(execution.steps - 1)
                 else:
                     break
-        before = [item.term for item in execution.path if item.step < last]
-        decided = [item.term for item in execution.path if item.step >= last]
-        return _Attempt(execution, position, before, decided, pc, reached, trouble, consumed)
+        return _Attempt(execution, position, pc, along, reached, trouble, consumed)
+
+    def _parts_ways(self, pc: int) -> bool:
+        """Whether the instruction goes to different places depending on what it decides; a jump to the next one does
+        not, and then either decision leads along the trace."""
+        found = self._ways.get(pc)
+        if found is None:
+            instruction = instruction_at(self._program, pc, f"{pc:#x}") if self._is_fixed(pc) else None
+            targets = {
+                op.inputs[0].offset
+                for op in (instruction.ops if instruction is not None else ())
+                if op.opcode in ("BRANCH", "CBRANCH") and op.inputs[0].space is Space.RAM
+            }
+            following = self._program.decoder.row.code_address(pc) + (
+                instruction.size if instruction is not None else 0
+            )
+            found = self._ways[pc] = len(targets - {following}) >= 1
+        return found
+
+    def _is_fixed(self, pc: int) -> bool:
+        row, space = self._program.decoder.row, self._program.space
+        region = space.region_at(row.code_address(pc))
+        return pc in self._program.hooks or (region is not None and not region.permissions & WRITE)
 
     def _solve(self, formula: list[Term], attempt: _Attempt) -> _Values | str | None:
         """Values that satisfy the formula; None if there are none; why it is not known."""

@@ -86,10 +86,10 @@ class _Parser:
             return False
         numbers = self.model.symbol_numbers
         pushed = words[2:]
-        if pushed == [POP] and not self.model.is_finite:
+        if POP in pushed or (self.model.is_finite and len(pushed) > 1):
+            if self.model.is_finite or len(pushed) > 1:
+                return False
             pushed = []
-        elif self.model.is_finite and len(pushed) > 1:
-            return False
         for word in (words[0], *pushed):
             if word not in numbers:
                 self._check(word)
