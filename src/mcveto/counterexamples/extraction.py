@@ -130,7 +130,8 @@ class _Extraction:
         if falls:
             exits.direct.append(following)
         # An instruction that repeats itself is one step, whose decisions are its own affair.
-        exits.direct = [target for target in dict.fromkeys(exits.direct) if target != pc or not falls]
+        exits.direct = list(dict.fromkeys(exits.direct))
+        exits.direct = [target for target in exits.direct if target != pc] or exits.direct
         return exits
 
     def _instruction(self, pc: int) -> Instruction | None:

@@ -183,13 +183,15 @@ class _Compiler:
         if points is None:
             points = self.automaton.events[event].points
         found: dict[Place, Point] = {}
+        is_there = is_given
         for point in points:
             there = places(program, point)
+            is_there = is_there or there is not None
             if there is None and is_given:
                 raise UsageError(f"event {event}: the program has no symbol '{point.where}'")
             for place in there or ():
                 found.setdefault(place, point)
-        if not found and not is_given:
+        if not is_there:
             names = ", ".join(map(str, points)) or "no program point is declared"
             raise UsageError(
                 f"property {self.automaton.name}: the program has nothing that is event '{event}' ({names})",

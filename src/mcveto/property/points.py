@@ -19,6 +19,7 @@ from mcveto.program.program import Program, code_pointer
 from mcveto.property.typestate import Point, PointKind
 
 MAX_BODY = 20_000
+_HINT = "watch addresses instead: reach"
 
 
 class Place(NamedTuple):
@@ -29,7 +30,8 @@ class Place(NamedTuple):
 
 
 def places(program: Program, point: Point) -> list[Place] | None:
-    """Where the event happens; None if the program has no such symbol. Raises UsageError."""
+    """Where the event happens, nowhere if it is the return of a function that never returns; None if the program has no
+    such symbol. Raises UsageError."""
     if point.kind is PointKind.SYSTEM_CALL:
         raise UsageError(f"'{point}' cannot be watched in machine code yet", "watch the function that makes the call")
     where = point.where
@@ -45,6 +47,7 @@ def places(program: Program, point: Point) -> list[Place] | None:
         # An address does not say the decoding mode: whichever decodes.
         entries = [pc & ~1, pc | 1]
     found: list[Place] = []
+    decoded = False
     for entry in entries:
         try:
             first = instruction_at(program, entry, str(point))
@@ -52,13 +55,14 @@ def places(program: Program, point: Point) -> list[Place] | None:
             if len(entries) == 1:
                 raise UsageError(f"'{point}': {error}") from None
             continue
+        decoded = True
         if point.kind is PointKind.REACH:
             found.append(Place(entry, False))
         elif program.hooks.get(entry) is first:
             found.append(Place(entry, point.kind is PointKind.RETURN))
         else:
             found += _of_function(program, entry, point)
-    if not found:
+    if not decoded:
         raise UsageError(f"'{point}': no instruction can be decoded there")
     return found
 
@@ -84,7 +88,7 @@ def instruction_at(program: Program, pc: int, what: str) -> Instruction:
 
 def _of_function(program: Program, entry: int, point: Point) -> list[Place]:
     row = program.decoder.row
-    starts = {row.code_address(value) for value in program.image.symbols.values()} | set(program.hooks)
+    starts = _function_starts(program)
     returns: list[Place] = []
     seen: set[int] = set()
     worklist = [entry]
@@ -100,50 +104,49 @@ def _of_function(program: Program, entry: int, point: Point) -> list[Place]:
             instruction = instruction_at(program, pc, str(point))
         except Unsupported:
             continue  # a run that gets there ends there
+        except UsageError:
+            if wants_returns:
+                raise
+            continue
         if any(op.opcode == "RETURN" for op in instruction.ops):
             returns.append(Place(pc, True))
-        for target in _jumps(program, instruction):
-            if target is None:
+        for target, way in _jumps(program, instruction):
+            is_other = target != entry and row.code_address(target) in starts
+            if way == "computed":
                 if wants_returns:
-                    raise UsageError(
-                        f"'{point}': the function has an indirect jump at {pc:#x}", "watch addresses: reach"
-                    )
+                    raise UsageError(f"'{point}': the function has a computed jump at {pc:#x}", _HINT)
             elif target == entry:
-                raise UsageError(
-                    f"'{point}': {pc:#x} jumps back to the entry, which is no call", "watch addresses: reach"
-                )
-            elif row.code_address(target) in starts and _is_function(program, row.code_address(target)):
+                raise UsageError(f"'{point}': {pc:#x} jumps back to the entry, which is no call", _HINT)
+            elif is_other and way == "after call":
+                continue  # the call before it does not return
+            elif is_other:
                 if wants_returns:
-                    raise UsageError(
-                        f"'{point}': the function goes on in another one at {pc:#x}", "watch addresses: reach"
-                    )
+                    raise UsageError(f"'{point}': the function goes on in another one at {pc:#x}", _HINT)
             else:
                 worklist.append(target)
     if not wants_returns:
         return [Place(entry, False)]
-    if not returns:
-        raise UsageError(f"'{point}': the function never returns")
     return sorted(returns)
 
 
-def _is_function(program: Program, address: int) -> bool:
-    """Whether a jump to a named address leaves the function: labels within functions are no functions."""
-    starts = program.image.function_starts
-    return address in program.hooks or not starts or address in starts
-
-
-def _jumps(program: Program, instruction: Instruction) -> Iterator[int | None]:
-    """Where control may go within the function after an instruction; None: somewhere that depends on data."""
+def _function_starts(program: Program) -> set[int]:
+    """Where functions begin: by the unwind tables if there are any, else all symbols (labels may be among them)."""
     row = program.decoder.row
-    following = (instruction.pc + instruction.size) & row.address_mask
-    falls = True
-    for number, op in enumerate(instruction.ops):
+    known = program.image.function_starts or program.image.symbols.values()
+    return {row.code_address(address) for address in (*known, *program.hooks)}
+
+
+def _jumps(program: Program, instruction: Instruction) -> Iterator[tuple[int, str]]:
+    """Where control may go within the function after an instruction, and how: by a jump, by falling through, behind a
+    call, or somewhere that depends on data ("computed", with no address)."""
+    row = program.decoder.row
+    ways = [op.opcode for op in instruction.ops]
+    for op in instruction.ops:
         target = op.inputs[0] if op.inputs else None
         if op.opcode in ("BRANCH", "CBRANCH") and target is not None and target.space is Space.RAM:
-            yield target.offset | (instruction.pc & row.mode_mask)
+            yield target.offset | (instruction.pc & row.mode_mask), "jump"
         elif op.opcode == "BRANCHIND":
-            yield None
-        if number == len(instruction.ops) - 1 and op.opcode in ("BRANCH", "BRANCHIND", "RETURN"):
-            falls = False
-    if falls:
-        yield following
+            yield -1, "computed"
+    if ways and ways[-1] not in ("BRANCH", "BRANCHIND", "RETURN"):
+        following = (instruction.pc + instruction.size) & row.address_mask
+        yield following, "after call" if {"CALL", "CALLIND"} & set(ways) else "fall"
