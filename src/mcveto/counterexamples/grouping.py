@@ -11,6 +11,7 @@ blocked, no error may be reachable any more. Such an event or node is where a po
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -25,6 +26,7 @@ X = TypeVar("X")
 MAX_COMPARED = 2_000
 MAX_CHECKS = 12
 MAX_NODES = 3
+SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,14 @@ def grouped(witnesses: Sequence[Witness]) -> list[Group]:
 
 
 def refinements(found: Found) -> list[Refinement]:
-    """What every violation of the model passes: events first, the nearest to the error first."""
-    if not found.witnesses:
+    """What every violation of the model passes: events first, the nearest to the error first.
+
+    Every candidate is checked on the model; what does not fit into SECONDS is not claimed. Of a single trace nothing is
+    told: it passes everything that it passes.
+    """
+    if len(found.witnesses) < 2:
         return []
+    deadline = time.monotonic() + SECONDS
     first = found.witnesses[0]
     events = [e for e in reversed(_events(first)) if all(e in _events(other) for other in found.witnesses[1:])]
     shared = [_nodes(other)[:-1] for other in found.witnesses]
@@ -77,7 +84,7 @@ def refinements(found: Found) -> list[Refinement]:
     result: list[Refinement] = []
     checks = 0
     for event in dict.fromkeys(events):
-        if checks < MAX_CHECKS:
+        if checks < MAX_CHECKS and time.monotonic() < deadline:
             checks += 1
             where = [node for node in found.product.model.labelled() if event in found.product.model.labels(*node)]
             if _is_cut(found.product, where):
@@ -85,7 +92,7 @@ def refinements(found: Found) -> list[Refinement]:
                 result.append(Refinement(str(event), True, tuple(names), tuple(_lines(found.product, event))))
     labelled = {name for refinement in result for name in refinement.nodes}
     for name in dict.fromkeys(nodes):
-        if checks < MAX_CHECKS and name not in labelled and len(result) < MAX_NODES:
+        if checks < MAX_CHECKS and time.monotonic() < deadline and name not in labelled and len(result) < MAX_NODES:
             checks += 1
             symbol = found.product.model.symbol_numbers[name]
             if _is_cut(found.product, [(place, symbol) for place in range(len(found.product.model.controls))]):

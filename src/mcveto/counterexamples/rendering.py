@@ -18,6 +18,7 @@ from mcveto.property.typestate import shown
 SCHEMA = "mcveto-counterexamples-1"
 MAX_STEPS_SHOWN = 60
 MAX_STACK_SHOWN = 12
+MAX_NODES_NAMED = 4
 
 
 class Style:
@@ -158,7 +159,10 @@ def refinement_lines(refinements: list[Refinement]) -> Iterator[str]:
         yield ""
     for item in refinements:
         if item.is_event:
-            yield f"every violation passes {' or '.join(item.nodes)}, where {item.what} happens"
+            where = (
+                " or ".join(item.nodes) if len(item.nodes) <= MAX_NODES_NAMED else f"one of {len(item.nodes)} points"
+            )
+            yield f"every violation passes {where}, where {item.what} happens"
         else:
             yield f"every violation passes {item.what}"
         if item.lines:
