@@ -81,3 +81,35 @@ def test_the_model_holds_every_run(target: str) -> None:
             fitting = [item for item in successors if item and item[0] == name]
             assert fitting, f"{stack[0]} does not lead to {name}"
             stack = fitting[0]
+
+
+@pytest.mark.parametrize(
+    ("target", "variant", "expected"),
+    [
+        # The first request is 1, or the second one is (the first having gone through the loop and the last test).
+        ("x86-32", 1, {"still-locked": 3}),
+        # The first request is 47 and the second takes the lock again; or only the second is 47.
+        ("x86-32", 2, {"locked-twice": 1, "still-locked": 2}),
+        ("ppc32-be", 2, {"locked-twice": 1, "still-locked": 2}),
+    ],
+)
+def test_runs_go_round_loops(target: str, variant: int, expected: dict[str, int]) -> None:
+    """Traces leave the rounds of the loop out; the runs that confirm them go round it three times."""
+    subject = program(target, f"requests-MISSING-{variant}")
+    result = machine_counterexamples(subject, find_typestate("lock"), {}, Request(), 200.0)
+    found: dict[str, int] = {}
+    for item in result.confirmed:
+        assert isinstance(item.outcome, Confirmed)
+        state = item.witness.automaton_state(len(item.witness))
+        found[state] = found.get(state, 0) + 1
+        values = [entry.value for entry in item.outcome.inputs]
+        assert ({1} if variant == 1 else {47}) & set(values)
+        # Nothing of ours but the emulator takes part in saying so.
+        machine = subject.machine(InputSource(values, 0))
+        outcome = machine.run(10_000)
+        assert outcome.kind == "halted"
+        calls = [step.next_pc for step in machine.trace]
+        locks = calls.count(subject.image.symbols["lock"])
+        assert locks > calls.count(subject.image.symbols["unlock"])
+    assert result.is_exhaustive
+    assert found == expected

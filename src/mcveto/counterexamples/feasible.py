@@ -1,21 +1,24 @@
 """Does a trace of the model run on the program, and with which input?
 
-The program is executed symbolically along the run that given values take. Where it leaves the trace, or decides
-something within a node (a conditional move, a repeated instruction), the solver is asked for values that take the same
-path up to there and then decide otherwise; all these are tried, the last ones first, until a run follows the trace to
-its error. If none does, the trace is infeasible, and dies where the run that came farthest left it. Not asked about are
-decisions that led along the trace (the other way leads away from it) and accesses that were allowed (the other way is a
-fault, which ends the run). What is not supported or exceeds the limits leaves the trace undecided, never infeasible.
+The program is executed symbolically along the run that given values take, which may go round loops that the trace
+leaves out (`along_trace`). Then, for every decision of the run, the solver is asked for values that take the same path up to
+there and decide otherwise; all these are tried, those whose runs came farthest first, until a run follows the trace to
+its error. If none is left, the trace is infeasible, and dies where the run that came farthest left it. Not asked about
+are decisions whose other way leads off the trace for good, and accesses that were allowed (the other way is a fault,
+which ends the run). What is not supported or exceeds the limits, loops that go on and on among them, leaves the trace
+undecided, never infeasible.
 
 A trace that is followed to the end is run again on the reference emulator with the values found.
 """
 
 from __future__ import annotations
 
+import heapq
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mcveto.counterexamples.along_trace import Configuration, Progress, Surroundings
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.solver import MemoryModel, make_solver
@@ -24,14 +27,15 @@ from mcveto.machine.concolic import Assignment, ConcolicExecution
 from mcveto.machine.emulator import Machine
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
 from mcveto.machine.memory import WRITE
-from mcveto.machine.pcode import FreshOrigin, Space
+from mcveto.machine.pcode import FreshOrigin, Instruction, Space, Transfer
 from mcveto.machine.symbolic import ConstraintKind
 from mcveto.program.inputs import ConsumedInput, InputSource
 from mcveto.program.program import Program
 from mcveto.property.points import instruction_at
 
 MAX_STEPS = 100_000
-MAX_ATTEMPTS = 2_000
+MAX_ATTEMPTS = 300
+TRACE_SECONDS = 20.0
 MAX_FACT_ROUNDS = 100
 FACT_WINDOW = 64
 SOLVER_SECONDS = 10.0
@@ -72,12 +76,12 @@ class _Values:
 @dataclass(slots=True)
 class _Attempt:
     execution: ConcolicExecution
-    position: int
+    farthest: int
     """How far along the trace the run went."""
     pc: int
     """The instruction that left it."""
-    along: set[int]
-    """The steps that led from node to node of the trace where they could have gone elsewhere."""
+    settled: set[int]
+    """Steps whose other ways lead off the trace."""
     reached: int | None
     trouble: str
     consumed: list[ConsumedInput]
@@ -88,56 +92,61 @@ class _Attempt:
         count: dict[int, int] = {}
         for item in path:
             count[item.step] = count.get(item.step, 0) + 1
-        last = path[-1].step if path else 0
+        last = self.execution.steps - 1
         found = []
         for number in range(first, len(path)):
             item = path[number]
-            is_last = item.step == last and item.step not in self.along
-            led_along = item.step in self.along and count[item.step] == 1
-            if is_last or not (led_along or item.kind is ConstraintKind.ACCESS):
+            is_settled = item.step in self.settled and count[item.step] == 1
+            was_allowed = item.kind is ConstraintKind.ACCESS and item.step <= last
+            if not is_settled and not was_allowed:
                 found.append(number)
         return found
 
 
 class Follower:
-    """`program` carries the property (its ghost state and targets); `nodes` are the program counters of the model."""
+    """`program` carries the property: its ghost state and targets."""
 
-    def __init__(self, program: Program, nodes: Sequence[int], deadline: float) -> None:
+    def __init__(self, program: Program, surroundings: Surroundings, deadline: float) -> None:
         self._program = program
-        self._nodes = frozenset(nodes)
+        self._surroundings = surroundings
+        self._nodes = surroundings.nodes
         self._deadline = deadline
         self._solver = make_solver("auto")
         self._memory = t.memory("mem", program.space.address_bits)
         self._facts: dict[int, Term] = {}
-        self._ways: dict[int, bool] = {}
+        self._ways: dict[int, list[int]] = {}
+        self._instructions: dict[int, Instruction] = {}
         self._base = program.choices(InputSource((), 0), 0)
 
-    def follow(self, trace: Sequence[int]) -> Outcome:
-        """`trace` are the program counters of the nodes, the last one that of the event that is the error."""
-        worklist = [(_Values({}, {}, {}), 0)]
-        farthest, pc, undecided = 0, trace[0], ""
+    def follow(self, trace: Sequence[Configuration]) -> Outcome:
+        """`trace` ends with the configuration in which the event happens that is the error."""
+        deadline = min(self._deadline, time.monotonic() + TRACE_SECONDS)
+        queue = [(0, 0, 0, _Values({}, {}, {}), 0)]
+        farthest, pc, undecided = 0, trace[0][0], ""
+        pushed = 0
         for _ in range(MAX_ATTEMPTS):
-            if not worklist:
+            if not queue:
                 return Open(undecided) if undecided else Dies(farthest, pc)
-            if time.monotonic() > self._deadline:
-                return Open("out of time")
-            values, first = worklist.pop()
+            _, generation, _, values, first = heapq.heappop(queue)
             attempt = self._run(values, trace)
-            if attempt.reached is not None and attempt.position == len(trace) - 1:
+            if attempt.reached is not None:
                 return self._confirm(attempt, values)
             undecided = undecided or attempt.trouble
-            if attempt.position >= farthest:
-                farthest, pc = attempt.position, attempt.pc
+            if attempt.farthest >= farthest:
+                farthest, pc = attempt.farthest, attempt.pc
             path = [item.term for item in attempt.execution.path]
             for number in attempt.questions(first):
+                if time.monotonic() > deadline:
+                    return Open("out of time")
                 answer = self._solve([*path[:number], t.bnot(path[number])], attempt)
                 if isinstance(answer, str):
                     undecided = undecided or answer
                 elif answer is not None:
-                    worklist.append((answer, number + 1))
-        return Open("too many attempts")
+                    pushed += 1
+                    heapq.heappush(queue, (-attempt.farthest, generation + 1, pushed, answer, number + 1))
+        return Open("too many attempts; it may need more rounds of a loop")
 
-    def _run(self, values: _Values, trace: Sequence[int]) -> _Attempt:
+    def _run(self, values: _Values, trace: Sequence[Configuration]) -> _Attempt:
         program = self._program
         consumed: list[ConsumedInput] = []
         count = [0]
@@ -162,17 +171,18 @@ class Follower:
 
         registers = {**self._base.registers, **values.registers}
         execution = program.concolic_with(Assignment(registers, byte, fresh))
-        position, reached, trouble, pc = 0, None, "", execution.pc
-        along: set[int] = set()
-        code_address = program.decoder.row.code_address
+        progress = Progress(trace, self._surroundings)
+        frames: Configuration = trace[0][1:]
+        reached, trouble, pc = None, "", execution.pc
+        settled: set[int] = set()
+        row = program.decoder.row
         while True:
             pc = execution.pc
             if execution.steps >= MAX_STEPS:
-                trouble = f"the run is longer than {MAX_STEPS} instructions"
+                trouble = f"a run along it is longer than {MAX_STEPS} instructions"
                 break
             try:
-                if execution.step() is None:
-                    break
+                transfer = execution.step()
             except Fault as fault:
                 # A fault is a decision like any other, unless it stands for something that is not modelled.
                 foreign = fault.address is not None and program.undetermined.is_foreign(fault.address)
@@ -182,39 +192,59 @@ class Follower:
             except Unsupported as error:
                 trouble = str(error)
                 break
-            if code_address(execution.pc) in program.targets:
-                reached = code_address(execution.pc)
+            if transfer is None:
                 break
+            if row.code_address(execution.pc) in program.targets:
+                reached = row.code_address(execution.pc) if progress.is_at_end else None
+                break
+            if transfer is Transfer.CALL:
+                frames = ((pc + self._instruction(pc).size) & row.address_mask, *frames)
+            elif transfer is Transfer.RETURN:
+                frames = frames[1:]
             if execution.pc in self._nodes:
-                if position + 1 < len(trace) and execution.pc == trace[position + 1]:
-                    position += 1
-                    if self._parts_ways(pc):
-                        along.add(execution.steps - 1)
-                else:
+                elsewhere = [target for target in self._ways_of(pc) if target != execution.pc]
+                if elsewhere and not any(self._leads_on(progress, target, frames) for target in elsewhere):
+                    settled.add(execution.steps - 1)
+                if not progress.arrive((execution.pc, *frames)):
+                    settled.discard(execution.steps - 1)
                     break
-        return _Attempt(execution, position, pc, along, reached, trouble, consumed)
+        return _Attempt(execution, progress.farthest, pc, settled, reached, trouble, consumed)
 
-    def _parts_ways(self, pc: int) -> bool:
-        """Whether the instruction goes to different places depending on what it decides; a jump to the next one does
-        not, and then either decision leads along the trace."""
-        found = self._ways.get(pc)
+    def _instruction(self, pc: int) -> Instruction:
+        """The instruction that was executed at `pc`, where no run can change it; else one without exits of its own."""
+        found = self._instructions.get(pc)
         if found is None:
-            instruction = instruction_at(self._program, pc, f"{pc:#x}") if self._is_fixed(pc) else None
-            targets = {
-                op.inputs[0].offset
-                for op in (instruction.ops if instruction is not None else ())
-                if op.opcode in ("BRANCH", "CBRANCH") and op.inputs[0].space is Space.RAM
-            }
-            following = self._program.decoder.row.code_address(pc) + (
-                instruction.size if instruction is not None else 0
-            )
-            found = self._ways[pc] = len(targets - {following}) >= 1
+            row, space = self._program.decoder.row, self._program.space
+            region = space.region_at(row.code_address(pc))
+            if pc in self._program.hooks or (region is not None and not region.permissions & WRITE):
+                found = instruction_at(self._program, pc, f"{pc:#x}")
+            else:
+                known = (space.initial_byte(row.code_address(pc) + offset) for offset in range(row.longest_unit(pc)))
+                found = self._program.decoder.decode(pc, bytes(byte or 0 for byte in known))
+            self._instructions[pc] = found
         return found
 
-    def _is_fixed(self, pc: int) -> bool:
-        row, space = self._program.decoder.row, self._program.space
-        region = space.region_at(row.code_address(pc))
-        return pc in self._program.hooks or (region is not None and not region.permissions & WRITE)
+    def _leads_on(self, progress: Progress, target: int, frames: Configuration) -> bool:
+        """Whether a run at the end of a node might as well have gone to `target`."""
+        if target in self._program.targets:
+            return progress.is_at_end
+        return progress.may_go_on((target, *frames))
+
+    def _ways_of(self, pc: int) -> list[int]:
+        """The addresses that a branch may go to; none for instructions of which that is not all that matters."""
+        found = self._ways.get(pc)
+        if found is None:
+            instruction = self._instruction(pc)
+            row = self._program.decoder.row
+            targets = {
+                op.inputs[0].offset | (pc & row.mode_mask if op.inputs[0].offset not in self._program.targets else 0)
+                for op in instruction.ops
+                if op.opcode in ("BRANCH", "CBRANCH") and op.inputs[0].space is Space.RAM
+            }
+            others = any(op.opcode in ("CALL", "CALLIND", "BRANCHIND", "RETURN") for op in instruction.ops)
+            targets.add((pc + instruction.size) & row.address_mask)
+            found = self._ways[pc] = [] if others or pc in targets else sorted(targets)
+        return found
 
     def _solve(self, formula: list[Term], attempt: _Attempt) -> _Values | str | None:
         """Values that satisfy the formula; None if there are none; why it is not known."""

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mcveto.counterexamples.along_trace import Configuration, Surroundings
 from mcveto.counterexamples.extraction import Extracted, extract
 from mcveto.counterexamples.feasible import Confirmed, Follower, Open, Outcome
 from mcveto.counterexamples.finder import Found, Request, find_counterexamples
@@ -58,12 +59,12 @@ def machine_counterexamples(
     watched = watch(program, automaton, bindings)
     extracted = extract(program, automaton, watched.events)
     found = find_counterexamples(extracted.model, extracted.automaton, request)
-    follower = Follower(watched.program, list(extracted.addresses.values()), deadline)
+    follower = Follower(watched.program, Surroundings(extracted.model, extracted.addresses), deadline)
     tried: list[Tried] = []
-    seen: set[tuple[int, ...]] = set()
+    seen: set[tuple[Configuration, ...]] = set()
     for number, witness in enumerate(found.witnesses):
         report(number, len(found.witnesses))
-        trace = tuple(extracted.addresses[witness.node(at)] for at in range(len(witness)))
+        trace = tuple(tuple(extracted.addresses[name] for name in witness.stack(at)) for at in range(len(witness)))
         if trace not in seen:
             seen.add(trace)
             tried.append(Tried(witness, follower.follow(trace)))

@@ -61,7 +61,7 @@ def _lines(result: MachineFound, style: Style) -> Iterator[str]:
 
 def completeness(result: MachineFound) -> str:
     if result.is_exhaustive:
-        return "these are all that neither go round a loop nor recurse without need"
+        return "these are all, up to rounds of loops and unnecessary recursion"
     reasons = []
     undecided = sum(isinstance(item.outcome, Open) for item in result.tried)
     if undecided:
