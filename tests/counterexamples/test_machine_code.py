@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcveto.counterexamples.feasible import Confirmed, Dies
+from mcveto.counterexamples.feasible import Confirmed, Dies, NeverReached
 from mcveto.counterexamples.finder import Request
 from mcveto.counterexamples.machine_code import MachineFound, machine_counterexamples
 from mcveto.program.inputs import InputSource
@@ -24,7 +24,7 @@ def program(target: str, name: str) -> Program:
 
 
 def counterexamples(target: str, name: str, automaton: str, bindings: Bindings) -> MachineFound:
-    return machine_counterexamples(program(target, name), find_typestate(automaton), bindings, Request(), 100.0)
+    return machine_counterexamples(program(target, name), find_typestate(automaton), bindings, Request(), 250.0)
 
 
 @pytest.mark.parametrize("target", ["x86-32", "ppc32-be"])
@@ -39,7 +39,8 @@ def test_missing_unlock(target: str) -> None:
     # The model can also end the program with the lock held; no input does: a negative request is not zero.
     rejected = [item for item in result.tried if item is not only]
     assert [item.witness.automaton_state(len(item.witness)) for item in rejected] == ["still-locked"]
-    assert all(isinstance(item.outcome, Dies) for item in rejected)
+    # (Each round of the loop may be the last but one: trying cannot tell, a proof does.)
+    assert all(isinstance(item.outcome, NeverReached) for item in rejected)
 
 
 @pytest.mark.parametrize("target", ["x86-32", "ppc32-be"])
@@ -89,14 +90,14 @@ def test_the_model_holds_every_run(target: str) -> None:
         # The first request is 1, or the second one is (the first having gone through the loop and the last test).
         ("x86-32", 1, {"still-locked": 3}),
         # The first request is 47 and the second takes the lock again; or only the second is 47.
-        ("x86-32", 2, {"locked-twice": 1, "still-locked": 2}),
-        ("ppc32-be", 2, {"locked-twice": 1, "still-locked": 2}),
+        ("x86-32", 2, {"locked-twice": 1, "still-locked": 1}),
+        ("ppc32-be", 2, {"locked-twice": 1, "still-locked": 1}),
     ],
 )
 def test_runs_go_round_loops(target: str, variant: int, expected: dict[str, int]) -> None:
     """Traces leave the rounds of the loop out; the runs that confirm them go round it three times."""
     subject = program(target, f"requests-MISSING-{variant}")
-    result = machine_counterexamples(subject, find_typestate("lock"), {}, Request(), 200.0)
+    result = machine_counterexamples(subject, find_typestate("lock"), {}, Request(), 250.0)
     found: dict[str, int] = {}
     for item in result.confirmed:
         assert isinstance(item.outcome, Confirmed)

@@ -2,8 +2,8 @@
 
 A trace is loop-free; the runs it stands for need not be. A run follows a trace if the trace is what remains of it after
 some cycles, from a configuration back to the same one, are taken out. So a run that leaves the trace is not lost as
-long as it may come back to a configuration that it has passed. Whether it may is asked of the model, procedure by procedure,
-as if every call returned: that errs on the side of going on.
+long as it may come back to a configuration that it has passed. Whether it may is asked of the model, procedure by
+procedure, as if every call returned: that errs on the side of going on.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Does a trace of the model run on the program, and with which input?
 
 The program is executed symbolically along the run that given values take, which may go round loops that the trace
-leaves out (`along_trace`). Then, for every decision of the run, the solver is asked for values that take the same path up to
-there and decide otherwise; all these are tried, those whose runs came farthest first, until a run follows the trace to
-its error. If none is left, the trace is infeasible, and dies where the run that came farthest left it. Not asked about
-are decisions whose other way leads off the trace for good, and accesses that were allowed (the other way is a fault,
-which ends the run). What is not supported or exceeds the limits, loops that go on and on among them, leaves the trace
-undecided, never infeasible.
+leaves out (`along_trace`). Then, for every decision of the run, the solver is asked for values that take the same path
+up to there and decide otherwise; all these are tried, those whose runs came farthest first, until a run follows the
+trace to its error. If none is left, the trace is infeasible, and dies where the run that came farthest left it. Not
+asked about are decisions whose other way leads off the trace for good, and accesses that were allowed (the other way is
+a fault, which ends the run). What is not supported or exceeds the limits, loops that go on and on among them, leaves
+the trace undecided, never infeasible.
 
 A trace that is followed to the end is run again on the reference emulator with the values found.
 """
@@ -34,8 +34,8 @@ from mcveto.program.program import Program
 from mcveto.property.points import instruction_at
 
 MAX_STEPS = 100_000
-MAX_ATTEMPTS = 300
-TRACE_SECONDS = 20.0
+MAX_ATTEMPTS = 60
+TRACE_SECONDS = 10.0
 MAX_FACT_ROUNDS = 100
 FACT_WINDOW = 64
 SOLVER_SECONDS = 10.0
@@ -59,11 +59,16 @@ class Dies:
 
 
 @dataclass(frozen=True, slots=True)
+class NeverReached:
+    """A proof says that no run at all reaches the error of the trace, however often it goes round loops."""
+
+
+@dataclass(frozen=True, slots=True)
 class Open:
     why: str
 
 
-Outcome = Confirmed | Dies | Open
+Outcome = Confirmed | Dies | NeverReached | Open
 
 
 @dataclass(slots=True)

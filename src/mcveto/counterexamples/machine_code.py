@@ -1,23 +1,27 @@
 """All counterexamples of a binary: those of its pushdown model, each tried on the program.
 
 The model over-approximates data (see `extraction`), so a trace counts only once an input takes the program along it, in
-symbolic execution and again in the emulator. Traces of the model that differ only behind the error are one.
+symbolic execution and again in the emulator. Traces of the model that differ only behind the error are one. Where
+traces to an error stay undecided (an input may decide how often a loop is gone round) and none was confirmed, directed
+proof generation is asked whether that error is reached at all.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcveto.counterexamples.along_trace import Configuration, Surroundings
 from mcveto.counterexamples.extraction import Extracted, extract
-from mcveto.counterexamples.feasible import Confirmed, Follower, Open, Outcome
+from mcveto.counterexamples.feasible import Confirmed, Follower, NeverReached, Open, Outcome
 from mcveto.counterexamples.finder import Found, Request, find_counterexamples
 from mcveto.counterexamples.trace import Witness
 from mcveto.program.program import Program
 from mcveto.property.ghost import Bindings, watch
 from mcveto.property.typestate import Typestate
+
+PROOF_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,4 +72,38 @@ def machine_counterexamples(
         if trace not in seen:
             seen.add(trace)
             tried.append(Tried(witness, follower.follow(trace)))
-    return MachineFound(found, extracted, tuple(tried), watched.errors)
+    targets = dict(zip(automaton.errors, watched.errors, strict=True))
+    return MachineFound(found, extracted, tuple(_decided(watched.program, targets, tried, deadline)), watched.errors)
+
+
+def _decided(program: Program, targets: dict[str, int], tried: list[Tried], deadline: float) -> list[Tried]:
+    """The traces, with undecided ones to errors that are proved to be never reached told apart."""
+    errors = [item.witness.automaton_state(len(item.witness)) for item in tried]
+    known = {error for error, item in zip(errors, tried, strict=True) if isinstance(item.outcome, Confirmed)}
+    answers: dict[str, Outcome] = {}
+    result = []
+    for error, item in zip(errors, tried, strict=True):
+        if isinstance(item.outcome, Open) and error not in known:
+            if error not in answers:
+                answers[error] = _is_reached(program, targets[error], deadline) or item.outcome
+            item = Tried(item.witness, answers[error])
+        result.append(item)
+    return result
+
+
+def _is_reached(program: Program, target: int, deadline: float) -> Outcome | None:
+    """Whether an error is reached, all others being the end of a run; None if that is not known."""
+    from mcveto.dpg.driver import Limits, Method
+    from mcveto.dpg.fold_policy import run_with_fold
+
+    seconds = min(PROOF_SECONDS, deadline - time.monotonic())
+    if seconds <= 0:
+        return None
+    asked = replace(program, targets=frozenset({target}), halts=program.halts | (program.targets - {target}))
+    verdict = run_with_fold(asked, "auto", Limits(seconds=seconds), 0, False, lambda progress: None, Method())
+    if verdict.kind == "proved":
+        return NeverReached()
+    if verdict.kind == "violated" and verdict.at == target:
+        values = ", ".join(str(item.value) for item in verdict.inputs)
+        return Open(f"verify reaches this error, perhaps on another trace, with inputs {values or 'none'}")
+    return None

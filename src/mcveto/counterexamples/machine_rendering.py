@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcveto.counterexamples.extraction import OVER_APPROXIMATED
-from mcveto.counterexamples.feasible import Confirmed, Dies, Open
+from mcveto.counterexamples.feasible import Confirmed, Dies, NeverReached, Open
 from mcveto.counterexamples.grouping import grouped, refinements
 from mcveto.counterexamples.machine_code import MachineFound, Tried
 from mcveto.counterexamples.rendering import (
@@ -80,6 +80,9 @@ def rejection(item: Tried) -> str:
     if isinstance(item.outcome, Dies):
         node = item.witness.node(item.outcome.position)
         return f"infeasible: {where}, dies at {node} (step {item.outcome.position}, {item.outcome.pc:#x})"
+    if isinstance(item.outcome, NeverReached):
+        error = item.witness.automaton_state(len(item.witness))
+        return f"infeasible: {where}: no input reaches {error} at all (proved as verify does)"
     assert isinstance(item.outcome, Open)
     return f"undecided: {where}: {item.outcome.why}"
 
@@ -112,12 +115,17 @@ def machine_record(
 
 def _rejected_record(item: Tried) -> dict[str, Any]:
     outcome = item.outcome
-    dies = isinstance(outcome, Dies)
     return {
-        "feasible": False if dies else None,
+        "feasible": None if isinstance(outcome, Open) else False,
         "length": len(item.witness),
         "nodes": [item.witness.node(number) for number in range(len(item.witness))],
         "dies_at_step": outcome.position if isinstance(outcome, Dies) else None,
         "address": outcome.pc if isinstance(outcome, Dies) else None,
-        "reason": outcome.why if isinstance(outcome, Open) else None,
+        "reason": _reason(item),
     }
+
+
+def _reason(item: Tried) -> str | None:
+    if isinstance(item.outcome, Open):
+        return item.outcome.why
+    return "its error is proved to be never reached" if isinstance(item.outcome, NeverReached) else None
