@@ -31,6 +31,7 @@ def test_files(call: Call, target: str) -> None:
     code, out = verify(call, target, "handles-WRONG-1", *FILES)
     assert (code, out.splitlines()[0]) == (10, "VIOLATED(use-after-close)")
     assert "input 0: 7 " in out
+    assert "choice of property use-after-close at 0x" in out
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -78,12 +79,25 @@ def command(
     require_writable(json_file)
     automaton = find_typestate(property_file)
     style = Style(not tops, unfold)
-    if binary is not None and binary.endswith(MODEL_SUFFIX):
+    if binary is not None and is_model(binary):
         if points or model_file is not None:
             raise UsageError("--event and --model are for binaries, not for models")
         return _on_model(binary, automaton, request, style, json_file)
     require_writable(model_file)
     return _on_binary(binary, options, automaton, points, request, style, json_file, model_file)
+
+
+def is_model(path: str) -> bool:
+    """Whether a file is a model: by its name, or by the word that it begins with."""
+    if path.endswith(MODEL_SUFFIX):
+        return True
+    try:
+        with Path(path).open("rb") as file:
+            lines = file.read(4096).split(b"\n")
+    except (OSError, ValueError):
+        return False
+    words = [line.split() for line in lines if line.strip() and not line.lstrip().startswith(b"#")]
+    return bool(words) and len(words[0]) >= 2 and words[0][0] in (b"model", b"finite")
 
 
 def _on_model(path: str, automaton: Typestate, request: Request, style: Style, json_file: str | None) -> int:
@@ -116,8 +130,6 @@ def _on_binary(
     json_file: str | None,
     model_file: str | None,
 ) -> int:
-    from pathlib import Path
-
     from mcveto.cli.main import VERSION
     from mcveto.counterexamples.machine_code import machine_counterexamples
     from mcveto.counterexamples.machine_rendering import machine_lines, machine_record

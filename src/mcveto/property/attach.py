@@ -24,13 +24,18 @@ class Attached:
     program: Program
     names: tuple[str, ...] = ()
     errors: dict[int, tuple[str, str]] = field(default_factory=dict)
+    watched: frozenset[int] = frozenset()
+    """The program counters at which events happen."""
 
     def explained(self, verdict: Verdict) -> Verdict:
         """A violation by one of the properties' targets, told as the property's."""
         if verdict.kind != "violated" or verdict.at is None or verdict.at not in self.errors:
             return verdict
         about, reason = self.errors[verdict.at]
-        return replace(verdict, about=about, reason=reason)
+        # A fresh value at a watched place is the automaton's choice, not something that a manual leaves open.
+        places = {f"undefined value at {pc:#x}": f"choice of property {about} at {pc:#x}" for pc in self.watched}
+        inputs = tuple(replace(item, where=places.get(item.where, item.where)) for item in verdict.inputs)
+        return replace(verdict, about=about, reason=reason, inputs=inputs)
 
 
 def attach(program: Program, events: Sequence[EventPoint] = ()) -> Attached:
@@ -41,7 +46,12 @@ def attach(program: Program, events: Sequence[EventPoint] = ()) -> Attached:
     for number, automaton in enumerate(automata):
         own = {event: points for event, points in bindings.items() if event in automaton.events}
         watched = watch(attached.program, automaton, own, number)
-        attached = Attached(watched.program, (*attached.names, automaton.name), {**attached.errors, **watched.errors})
+        attached = Attached(
+            watched.program,
+            (*attached.names, automaton.name),
+            {**attached.errors, **watched.errors},
+            attached.watched | watched.events.keys(),
+        )
     return attached
 
 
