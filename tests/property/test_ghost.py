@@ -153,7 +153,7 @@ def test_what_is_refused() -> None:
         watch(program, lock, {"lok": ()})
     head = "automaton a\nevent e(x) = call lock\nvar v\nstates s t\nstart s\nerror bad\n"
     for line, message in [
-        ('s -> bad on e("text")', "a:7: 'text' is no machine word"),
+        ('s -> bad on e do v := "text"', "a:7: 'text' is no machine word"),
         ("s -> t on any", "can only mean to stay"),
         ("s -> bad on syscall write", "cannot be watched in machine code"),
         ("s -> bad on reach main(x)", "has no arguments"),
@@ -174,3 +174,33 @@ def test_an_error_outside_code_is_refused() -> None:
     data = "automaton a\nstates s\nstart s\nerror bad\ns -> bad on reach 0x10\n"
     with pytest.raises(UsageError):
         watch(program, parse_typestate(data))
+
+
+@pytest.mark.parametrize("make", [Machine, CompiledMachine])
+@pytest.mark.parametrize("target", ["x86-32", "ppc32-be"])
+def test_texts(target: str, make: type[Machine]) -> None:
+    """The password file is known by its name; another name, a longer one and no name at all are not it."""
+    automaton = find_typestate("open-before-setresuid")
+    for name, value, expected in [
+        ("login-SKIP-0", 3, "halted"),
+        ("login-SKIP-1", 0, "halted"),
+        ("login-SKIP-1", 3, "target"),
+    ]:
+        watched = watch(example(target, name), automaton).program
+        assert watched.machine(InputSource([value], 0), make=make).run(10_000).kind == expected
+    for text in ("/etc/passwd2", "/etc/passw", ""):
+        other = parse_typestate(
+            "automaton a\nevent open(p) = call open\nstates s\nstart s\nerror bad\n" + f's -> bad on open("{text}")\n'
+        )
+        watched = watch(example(target, "login-SKIP-0"), other).program
+        assert watched.machine(InputSource([0], 0), make=make).run(10_000).kind == "halted"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_comparing_a_text_never_faults(target: str) -> None:
+    """The argument is a small number: there is nothing to read, and the program goes on as before."""
+    automaton = parse_typestate(
+        "automaton a\nevent close(p) = call close\nstates s\nstart s\nerror bad\n" + 's -> bad on close("x")\n'
+    )
+    watched = watch(example(target, "handles-WRONG-0"), automaton).program
+    assert watched.machine(InputSource([7], 0)).run(10_000).kind == "halted"

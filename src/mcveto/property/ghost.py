@@ -8,7 +8,8 @@ targets.
 
 Transitions are tested in the order of the file. Of several that are enabled any may be taken: a later one takes over
 from an earlier one if a fresh bit says so, except where the two exclude each other. `any` is understood where it says
-"or stay": a transition from a state to itself; watching every instruction is refused.
+"or stay": a transition from a state to itself; watching every instruction is refused. A text is compared with what a
+pointer points to, byte by byte.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from mcveto.errors import UsageError
 from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.isa import Decoder
 from mcveto.machine.isa.overlay import replaced
-from mcveto.machine.memory import EXECUTE, RegionSpec
+from mcveto.machine.memory import EXECUTE, READ, RegionSpec
 from mcveto.machine.pcode import Instruction, Op, Space, Varnode
 from mcveto.program.entry_state import free_area
 from mcveto.program.program import Program
@@ -85,6 +86,8 @@ class _Compiler:
         self._check()
         self.cells = {name: f"{self.prefix}_{name}" for name in automaton.variables}
         self.state_cell = f"{self.prefix}_state"
+        # Results of comparisons with texts at the event at hand, by pointer and text.
+        self._texts: dict[tuple[str, str], str] = {}
         extra = [(self.state_cell, _STATE_BYTES), *((cell, self.word) for cell in self.cells.values())]
         self.decoder = Decoder(replace(row, extra=(*row.extra, *extra)))
         self.states = {name: index for index, name in enumerate(automaton.states)}
@@ -114,13 +117,17 @@ class _Compiler:
                 transition.source != transition.target or transition.guards or transition.assignments
             ):
                 raise self._fail(transition, "`any` in machine code can only mean to stay", "A -> A on any")
-            operands: list[Operand | None] = [*transition.pattern.parameters]
-            operands += [side for guard in transition.guards for side in (guard.left, guard.right)]
-            operands += [assignment.value for assignment in transition.assignments]
+            operands: list[Operand | None] = [assignment.value for assignment in transition.assignments]
+            operands += [
+                side
+                for guard in self._conditions(transition)
+                if _text_comparison(guard) is None
+                for side in (guard.left, guard.right)
+            ]
             for operand in operands:
                 if isinstance(operand, Constant) and not self._fits(operand.value):
                     raise self._fail(
-                        transition, f"{operand.value!r} is no machine word", "machine code has numbers only"
+                        transition, f"{operand.value!r} is no machine word", "texts can be compared with == and !="
                     )
 
     def _fits(self, value: object) -> bool:
@@ -214,6 +221,7 @@ class _Compiler:
         transitions = [t for t in self.automaton.transitions if t.pattern.event in (event, ANY)]
         lines = [f"%state:{_STATE_BYTES} = COPY {self.state_cell}", f"%next:{_STATE_BYTES} = COPY %state"]
         lines += self._argument_lines(event, point, transitions)
+        lines += self._text_lines(transitions)
         assigned = dict.fromkeys(a.variable for t in transitions for a in t.assignments)
         lines += [f"%new_{name}:{self.word} = COPY {self.cells[name]}" for name in assigned]
         earlier: list[Transition] = []
@@ -238,6 +246,12 @@ class _Compiler:
         enabled = f"%on{number}"
         lines = [f"{enabled}:1 = INT_EQUAL %state, {self.states[transition.source]}:{_STATE_BYTES}"]
         for index, guard in enumerate(self._conditions(transition)):
+            text = _text_comparison(guard)
+            if text is not None:
+                same = self._texts[self._operand(text[0], transition), text[1]]
+                lines.append(f"%on{number}_{index}:1 = INT_EQUAL {same}, {int(guard.relation is Relation.EQUAL)}:1")
+                lines.append(f"{enabled} = BOOL_AND {enabled}, %on{number}_{index}")
+                continue
             left, right = self._operand(guard.left, transition), self._operand(guard.right, transition)
             test = f"%on{number}_{index}"
             lines.append(f"{test}:1 = {_OPCODES[guard.relation]} {left}, {right}")
@@ -277,6 +291,46 @@ class _Compiler:
             if isinstance(parameter, Constant)
         ]
         return [*constants, *transition.guards]
+
+    def _text_lines(self, transitions: list[Transition]) -> list[str]:
+        """Whether pointers that are compared with texts point to them, in %textN.
+
+        Byte by byte, up to the first that differs, and only where memory is mapped: watching must not fault.
+        """
+        self._texts.clear()
+        lines: list[str] = []
+        readable = [region for region in self.original.space.regions if region.permissions & READ]
+        word = self.word
+        for transition in transitions:
+            for guard in self._conditions(transition):
+                text = _text_comparison(guard)
+                if text is None:
+                    continue
+                key = (self._operand(text[0], transition), text[1])
+                if key in self._texts:
+                    continue
+                name = self._texts[key] = f"%text{len(self._texts)}"
+                place = name[1:]
+                lines += [f"{name}:1 = COPY 0:1", f"%at_{place}:{word} = COPY {key[0]}"]
+                for byte in (*key[1].encode(), 0):
+                    lines.append(f"%in_{place}:1 = COPY 0:1")
+                    for region in readable:
+                        lines += [
+                            f"%low_{place}:1 = INT_LESSEQUAL {region.start}:{word}, %at_{place}",
+                            f"%high_{place}:1 = INT_LESSEQUAL %at_{place}, {region.end - 1}:{word}",
+                            f"%both_{place}:1 = BOOL_AND %low_{place}, %high_{place}",
+                            f"%in_{place} = BOOL_OR %in_{place}, %both_{place}",
+                        ]
+                    lines += [
+                        f"%out_{place}:1 = BOOL_NEGATE %in_{place}",
+                        f"CBRANCH @done_{place}, %out_{place}",
+                        f"%byte_{place}:1 = LOAD %at_{place}",
+                        f"%other_{place}:1 = INT_NOTEQUAL %byte_{place}, {byte}:1",
+                        f"CBRANCH @done_{place}, %other_{place}",
+                        f"%at_{place} = INT_ADD %at_{place}, 1:{word}",
+                    ]
+                lines += [f"{name} = COPY 1:1", f"@done_{place}"]
+        return lines
 
     def _operand(self, operand: Operand, transition: Transition) -> str:
         if isinstance(operand, Constant):
@@ -351,3 +405,12 @@ class _Compiler:
         if known[-1].startswith("stack+"):
             return f"stack+{int(known[-1].removeprefix('stack+')) + self.word * (index - len(known) + 1)}"
         return None
+
+
+def _text_comparison(guard: Guard) -> tuple[Name, str] | None:
+    """The pointer and the text that a guard compares, if it does."""
+    if guard.relation in (Relation.EQUAL, Relation.DIFFERENT):
+        for pointer, text in ((guard.left, guard.right), (guard.right, guard.left)):
+            if isinstance(pointer, Name) and isinstance(text, Constant) and isinstance(text.value, str):
+                return pointer, text.value
+    return None
