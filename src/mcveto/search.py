@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from mcveto.verdict import Verdict
 if TYPE_CHECKING:
     from mcveto.dpg.driver import Progress
     from mcveto.program.program import Program
+    from mcveto.property.attach import EventPoint
 
 Counts = dict[str, float | int]
 DEFAULT_TIMEOUT = 300.0
@@ -36,7 +37,7 @@ PROPERTIES = {
     "return-address": True,
     "memory-safety": False,
     "no-fault": False,
-    "typestate": False,
+    "typestate": True,
 }
 
 
@@ -56,6 +57,8 @@ class Question:
     aliasing: str = "witness"
     after_violation: bool = False
     self_check: bool = True
+    events: tuple[EventPoint, ...] = ()
+    """Where events of typestate properties happen, beyond what their files say."""
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -84,6 +87,7 @@ class Subject:
     targets: tuple[int, ...]
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
+    typestates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +154,12 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
     program = load()
     for item in program.spec.properties:
         require_available("property", item.name, PROPERTIES)
-    image = program.image
-    send(Subject(image.path, image.sha256, tuple(sorted(program.targets)), program.assumptions, program.notes))
+    from mcveto.property.attach import attach
+
+    image, targets = program.image, tuple(sorted(program.targets))
+    attached = attach(program, question.events)
+    program = attached.program
+    send(Subject(image.path, image.sha256, targets, program.assumptions, program.notes, attached.names))
     from mcveto.dpg.driver import Limits, Method, Progress
     from mcveto.dpg.fold_policy import run_with_fold
     from mcveto.dpg.frontiers import FrontierChoice
@@ -186,7 +194,7 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
         verdict = AutoDriver(program, remaining(), question.seed, single_steps, report, by_splitting).run()
     else:
         verdict = by_splitting(remaining())
-    verdict = _confirmed(program, verdict)
+    verdict = _confirmed(program, verdict, attached.errors)
     if question.after_violation and verdict.about == "return-address" and verdict.at is not None:
         from mcveto.dpg.after_violation import explore
 
@@ -194,12 +202,14 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
         verdict = replace(verdict, aftermath=after.lines(verdict.at))
     from mcveto.self_check import supported
 
-    return supported(program, verdict, question, remaining().seconds)
+    return attached.explained(supported(program, verdict, question, remaining().seconds, attached.names))
 
 
-def _confirmed(program: Program, verdict: Verdict) -> Verdict:
-    """A violation is answered only after it was replayed by other means."""
-    if verdict.kind != "violated":
+def _confirmed(program: Program, verdict: Verdict, watched: Container[int]) -> Verdict:
+    """A violation is answered only after it was replayed by other means.
+
+    The error states of a typestate property, at the addresses `watched`, are known to our own machines only."""
+    if verdict.kind != "violated" or verdict.at in watched:
         return verdict
     from mcveto.check.replay import confirmed
 

@@ -23,10 +23,15 @@ FAILED = "self-check failed: "
 OBLIGATION_SECONDS = 20.0
 
 
-def supported(program: Program, verdict: Verdict, question: Question, seconds: float) -> Verdict:
+def supported(
+    program: Program, verdict: Verdict, question: Question, seconds: float, watched: tuple[str, ...] = ()
+) -> Verdict:
     """The verdict with what supports it, or UNKNOWN if it does not stand."""
     if verdict.kind != "proved":
         return replace(verdict, is_internal_error=verdict.is_internal_error or verdict.reason.startswith(FAILED))
+    if watched:
+        note = f"no certificate: the checker does not know the typestate properties {', '.join(watched)} yet"
+        return replace(verdict, proof=None, evidence=None, warnings=(note,))
     if verdict.proof is None and question.engine != "dpg":
         return replace(verdict, warnings=(f"engine {question.engine} writes no certificate that could be checked",))
     if verdict.proof is None:

@@ -19,8 +19,9 @@ ALLOWED: dict[str, set[str]] = {
     "property": {"program", "machine", "logic", "automata"},
     "dpg": {"property", "program", "machine", "logic", "automata"},
     "check": {"program", "machine"},
+    "counterexamples": {"property", "program", "machine", "logic", "automata", "dpg"},
     "report": set(),
-    "cli": {"logic", "automata", "machine", "program", "property", "dpg", "check", "report"},
+    "cli": {"logic", "automata", "machine", "program", "property", "dpg", "check", "counterexamples", "report"},
 }
 # Only these folders may import the library.
 OWNERS: dict[str, tuple[str, ...]] = {

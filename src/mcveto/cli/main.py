@@ -22,6 +22,7 @@ EXIT_CLOSED_PIPE = 141
 COMMANDS = {
     "bench": "Run the programs of the paper and print its table beside ours.",
     "check": "Re-prove a certificate that verify --proof wrote.",
+    "counterexamples": "List every way in which a model violates a property.",
     "disasm": "Show the instructions at an address, as the machine decodes them.",
     "doctor": "Say what is installed and whether it works.",
     "replay": "Run a counterexample again, on every machine that can.",

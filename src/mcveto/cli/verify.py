@@ -37,7 +37,16 @@ if TYPE_CHECKING:
 
 @click.command()
 @program_options
-@click.option("--property", "properties", multiple=True, metavar="NAME", help="reach or return-address (always on).")
+@click.option(
+    "--property",
+    "properties",
+    multiple=True,
+    metavar="NAME|FILE",
+    help="reach, return-address (always on), or a typestate automaton (.fsm).",
+)
+@click.option(
+    "--event", "events", multiple=True, metavar="NAME=KIND:ADDRESS", help="Where an event of a typestate automaton is."
+)
 @click.option("--engine", default="dpg", show_default=True, help=f"One of {', '.join(ENGINES)}.")
 @click.option("--strategy", default="auto", show_default=True, help=f"One of {', '.join(STRATEGIES)}.")
 @click.option("--fold", default="auto", show_default=True, help=f"When traces meet: one of {', '.join(FOLDS)}.")
@@ -59,6 +68,7 @@ if TYPE_CHECKING:
 def command(
     binary: str | None,
     properties: tuple[str, ...],
+    events: tuple[str, ...],
     engine: str,
     strategy: str,
     fold: str,
@@ -80,17 +90,32 @@ def command(
     **options: Any,
 ) -> int:
     """Decide whether BINARY can reach a target or return to where it was not called from, for any input."""
+    from mcveto.property.attach import parse_event, with_typestates
     from mcveto.report.json_file import require_folder, require_writable
 
     for option, value in (("--unwind", unwind), ("--report", report)):
         if value is not None:
             raise UsageError(f"{option} is not available yet")
+    typestates = [name for name in properties if name == "typestate" or name not in PROPERTIES]
     for name in properties:
-        require_available("property", name, PROPERTIES)
+        if name not in typestates:
+            require_available("property", name, PROPERTIES)
     question = Question(
-        engine, strategy, fold, steps, timeout, memory, seed, frontier, closest, aliasing, after_violation, self_check
+        engine,
+        strategy,
+        fold,
+        steps,
+        timeout,
+        memory,
+        seed,
+        frontier,
+        closest,
+        aliasing,
+        after_violation,
+        self_check,
+        tuple(map(parse_event, events)),
     )
-    spec = read_spec(**options)
+    spec = with_typestates(read_spec(**options), typestates)
     if "reach" in properties and not any(item.name == "reach" for item in spec.properties):
         raise UsageError("property reach needs an address", "give --target ADDRESS")
     require_writable(json_file)
@@ -153,7 +178,8 @@ def _print(answer: Answer, quiet: bool, json_file: str | None) -> None:
 
 def _asked(subject: Subject | None) -> str:
     targets = [f"{target:#x}" for target in subject.targets] if subject is not None else []
-    return ", ".join([*([f"reach {' '.join(targets)}"] if targets else []), "return-address"])
+    typestates = subject.typestates if subject is not None else ()
+    return ", ".join([*([f"reach {' '.join(targets)}"] if targets else []), *typestates, "return-address"])
 
 
 def _write_proof(answer: Answer, proof: str | None) -> None:

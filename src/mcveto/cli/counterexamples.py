@@ -1,0 +1,179 @@
+"""`mcveto counterexamples`: every way in which a model or a binary violates a property, shortest first.
+
+First line on stdout: PROVED, VIOLATED(<property>) or UNKNOWN(<reason>). Exit code 0 proved, 10 violated, 5 unknown, 2
+usage, 3 unreadable input file, 70 internal error. The answer for a model is exact. For a binary each trace of its
+pushdown model is tried; if none runs, `verify` decides.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mcveto.cli.options import program_options, read_spec
+from mcveto.errors import UsageError
+
+if TYPE_CHECKING:
+    from mcveto.counterexamples.finder import Request
+    from mcveto.counterexamples.rendering import Style
+    from mcveto.property.attach import EventPoint
+    from mcveto.property.typestate import Typestate
+
+DEFAULT_COUNT = 20
+MODEL_SUFFIX = ".pds"
+
+
+@click.command()
+@program_options
+@click.option("--property", "property_file", metavar="FILE|NAME", required=True, help="Typestate automaton (.fsm).")
+@click.option(
+    "--event", "events", multiple=True, metavar="NAME=KIND:ADDRESS", help="Where an event is (binaries only)."
+)
+@click.option("--count", type=click.IntRange(1), default=DEFAULT_COUNT, show_default=True, help="How many to show.")
+@click.option(
+    "--recursion",
+    default="minimum",
+    show_default=True,
+    metavar="minimum|N",
+    help="Unnecessary recursion: as the paper defines it, or more than N pending calls.",
+)
+@click.option("--max-length", type=click.IntRange(0), metavar="N", help="Leave longer traces out.")
+@click.option("--max-height", type=click.IntRange(1), metavar="N", help="Leave higher stacks out.")
+@click.option("--timeout", type=float, default=60.0, show_default=True, metavar="S", help="Seconds for the search.")
+@click.option("--tops", is_flag=True, help="Show the top of the stack only.")
+@click.option("--unfold", is_flag=True, help="Show every step of long traces.")
+@click.option("--model", "model_file", metavar="FILE", help="Write the pushdown model of the binary (.pds).")
+@click.option("--json", "json_file", metavar="FILE|-", help="Write the result as JSON; - prints nothing else.")
+def command(
+    binary: str | None,
+    property_file: str,
+    events: tuple[str, ...],
+    count: int,
+    recursion: str,
+    max_length: int | None,
+    max_height: int | None,
+    timeout: float,
+    tops: bool,
+    unfold: bool,
+    model_file: str | None,
+    json_file: str | None,
+    **options: Any,
+) -> int:
+    """List all minimum-recursion loop-free runs of BINARY, or of a model (.pds), that violate a property."""
+    from mcveto.counterexamples.enumeration import Limits
+    from mcveto.counterexamples.finder import Request
+    from mcveto.counterexamples.rendering import Style
+    from mcveto.property.attach import parse_event
+    from mcveto.property.library import find_typestate
+    from mcveto.report.json_file import require_writable
+
+    if not 0 < timeout < float("inf"):
+        raise UsageError(f"the time limit must be a positive number of seconds, not {timeout}")
+    limits = Limits(stack_height=max_height, length=max_length, seconds=timeout)
+    request = Request(count, _recursion(recursion), limits)
+    points = tuple(map(parse_event, events))
+    require_writable(json_file)
+    automaton = find_typestate(property_file)
+    style = Style(not tops, unfold)
+    if binary is not None and is_model(binary):
+        if points or model_file is not None:
+            raise UsageError("--event and --model are for binaries, not for models")
+        return _on_model(binary, automaton, request, style, json_file)
+    require_writable(model_file)
+    return _on_binary(binary, options, automaton, points, request, style, json_file, model_file)
+
+
+def is_model(path: str) -> bool:
+    """Whether a file is a model: by its name, or by the word that it begins with."""
+    if path.endswith(MODEL_SUFFIX):
+        return True
+    try:
+        with Path(path).open("rb") as file:
+            lines = file.read(4096).split(b"\n")
+    except (OSError, ValueError):
+        return False
+    words = [line.split() for line in lines if line.strip() and not line.lstrip().startswith(b"#")]
+    return bool(words) and len(words[0]) >= 2 and words[0][0] in (b"model", b"finite")
+
+
+def _on_model(path: str, automaton: Typestate, request: Request, style: Style, json_file: str | None) -> int:
+    from mcveto.cli.main import VERSION
+    from mcveto.counterexamples.finder import find_counterexamples
+    from mcveto.counterexamples.grouping import grouped, refinements
+    from mcveto.counterexamples.model_parser import read_model
+    from mcveto.counterexamples.rendering import record, text_lines
+    from mcveto.report.json_file import write_json
+
+    found = find_counterexamples(read_model(path), automaton, request)
+    groups, passed = grouped(found.witnesses), refinements(found)
+    if json_file != "-":
+        for line in text_lines(found, groups, passed, style):
+            print(line)
+    if json_file is not None:
+        write_json(
+            json_file, record(found, groups, passed, version=VERSION, model=path, command=["mcveto", *sys.argv[1:]])
+        )
+    return 10 if found.is_violated else 0
+
+
+def _on_binary(
+    binary: str | None,
+    options: dict[str, Any],
+    automaton: Typestate,
+    points: tuple[EventPoint, ...],
+    request: Request,
+    style: Style,
+    json_file: str | None,
+    model_file: str | None,
+) -> int:
+    from mcveto.cli.main import VERSION
+    from mcveto.counterexamples.machine_code import machine_counterexamples
+    from mcveto.counterexamples.machine_rendering import machine_lines, machine_record
+    from mcveto.counterexamples.model_printer import model_text
+    from mcveto.program.program import load_program
+    from mcveto.program.spec import PropertySpec
+    from mcveto.property.attach import bindings_of
+    from mcveto.report.json_file import write_json
+    from mcveto.report.verdict_text import verdict_lines
+    from mcveto.search import Question, search
+    from mcveto.verdict import Verdict
+
+    spec = replace(read_spec(**options), properties=())
+    program = load_program(binary, spec)
+    seconds = request.limits.seconds or 60.0
+    result = machine_counterexamples(program, automaton, bindings_of(points, [automaton]), request, seconds)
+    if model_file is not None:
+        try:
+            Path(model_file).write_text(model_text(result.extracted.model), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {model_file}: {error.strerror or error}") from None
+    verdict = Verdict("violated", about=automaton.name)
+    decided_by: list[str] = []
+    if not result.confirmed:
+        name = automaton.path if automaton.path and Path(automaton.path).is_file() else automaton.name
+        asked = replace(spec, properties=(PropertySpec("typestate", name),))
+        answer = search(lambda: load_program(binary, asked), Question(timeout=seconds, events=points))
+        verdict = answer.verdict
+        decided_by = ["", "no trace of the model runs; this is the answer of verify:"]
+        decided_by += list(verdict_lines(verdict, f"{automaton.name}, return-address"))
+    if json_file != "-":
+        print(verdict.headline)
+        for line in (*machine_lines(result, style), *decided_by):
+            print(line)
+    if json_file is not None:
+        path = program.image.path
+        made = machine_record(result, verdict.kind, version=VERSION, path=path, command=["mcveto", *sys.argv[1:]])
+        write_json(json_file, made)
+    return verdict.exit_code
+
+
+def _recursion(text: str) -> int | None:
+    if text == "minimum":
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text) >= 1):
+        raise UsageError(f"--recursion: '{text[:20]}' is neither minimum nor a positive number")
+    return int(text)

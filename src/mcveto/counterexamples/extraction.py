@@ -1,0 +1,240 @@
+"""The pushdown model of a binary: its calls, returns and events, found by following the code.
+
+Nodes are stretches of code without branches, named after the nearest symbol; a call pushes the node behind it, a return
+pops. Instructions are followed from the entry as the machine decodes them.
+
+Over-approximated: data. Every conditional branch may go either way, whatever was tested before; the arguments of events
+are not known, so a guard on them may hold or not. Each trace must therefore be tried on the program (`feasible`).
+Left out, and listed in `gaps`, which makes a list of counterexamples incomplete: targets of computed jumps and calls
+other than those seen in some runs; code that can be overwritten; code that cannot be decoded. Assumed: a return goes
+back to behind its call (what `verify` checks as return-address).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mcveto.counterexamples.model import Model, ModelRule
+from mcveto.counterexamples.model_parser import NO_CONTROL
+from mcveto.machine.faults import Unsupported
+from mcveto.machine.memory import EXECUTE, WRITE
+from mcveto.machine.pcode import Instruction, Space, Transfer
+from mcveto.program.inputs import InputSource
+from mcveto.program.program import Program
+from mcveto.property.typestate import Constant, Label, Pattern, Transition, Typestate
+
+SAMPLE_RUNS = 24
+SAMPLE_STEPS = 20_000
+MAX_INSTRUCTIONS = 200_000
+
+OVER_APPROXIMATED = "the model knows calls, returns and events, not data: every branch may go either way in it"
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    model: Model
+    automaton: Typestate
+    """The property without its data."""
+    addresses: dict[str, int]
+    """The program counter of each node."""
+    gaps: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Exits:
+    """Where control may go after an instruction."""
+
+    direct: list[int]
+    calls: list[tuple[int, int]]
+    """Entry of the function, and where it returns to."""
+    returns: bool = False
+
+
+def extract(program: Program, automaton: Typestate, events: Mapping[int, Sequence[str]]) -> Extracted:
+    """`events` are the program counters at which an event happens."""
+    return _Extraction(program, automaton, events).result()
+
+
+def without_data(automaton: Typestate) -> Typestate:
+    """The automaton as seen without arguments: what depends on them may or may not happen."""
+    transitions: dict[Transition, None] = {}
+    for item in automaton.transitions:
+        transitions[Transition(item.source, item.target, Pattern(item.pattern.event), line=item.line)] = None
+        if item.guards or any(isinstance(parameter, Constant) for parameter in item.pattern.parameters):
+            transitions[Transition(item.source, item.source, Pattern(item.pattern.event), line=item.line)] = None
+    return replace(automaton, variables={}, transitions=tuple(transitions))
+
+
+class _Extraction:
+    def __init__(self, program: Program, automaton: Typestate, events: Mapping[int, Sequence[str]]) -> None:
+        self.program = program
+        self.row = program.decoder.row
+        self.automaton = automaton
+        self.events = events
+        self.gaps: dict[str, None] = {}
+        self.exits: dict[int, _Exits] = {}
+        self._seen_targets: dict[int, dict[int, Transfer]] | None = None
+        self._ends = program.halts | {self.row.code_address(program.return_sentinel)}
+        self._symbols = sorted((address, name) for name, address in program.image.symbols.items())
+        self._names: dict[int, str] = {}
+        self._follow()
+
+    def _follow(self) -> None:
+        worklist = [self.program.entry]
+        while worklist:
+            pc = worklist.pop()
+            if pc in self.exits:
+                continue
+            if len(self.exits) >= MAX_INSTRUCTIONS:
+                self.gaps[f"the code goes on beyond {MAX_INSTRUCTIONS} instructions"] = None
+                break
+            exits = self.exits[pc] = self._exits(pc)
+            worklist += exits.direct
+            worklist += [target for call in exits.calls for target in call]
+
+    def _exits(self, pc: int) -> _Exits:
+        exits = _Exits([], [])
+        address = self.row.code_address(pc)
+        if address in self._ends or address in self.program.targets:
+            return exits
+        instruction = self._instruction(pc)
+        if instruction is None:
+            return exits
+        following = (pc + instruction.size) & self.row.address_mask
+        mode = pc & self.row.mode_mask
+        falls = bool(instruction.size)
+        computed = False
+        for number, op in enumerate(instruction.ops):
+            target = op.inputs[0] if op.inputs else None
+            is_code = target is not None and target.space is Space.RAM
+            if op.opcode in ("BRANCH", "CBRANCH") and target is not None and is_code:
+                exits.direct.append(target.offset | mode)
+            elif op.opcode == "CALL" and target is not None and is_code:
+                exits.calls.append((target.offset | mode, following))
+            elif op.opcode in ("CALLIND", "BRANCHIND"):
+                computed = True
+            elif op.opcode == "RETURN":
+                exits.returns = True
+            elif op.opcode.startswith("CALLOTHER"):
+                self.gaps[f"what {instruction.text} at {pc:#x} does is not known"] = None
+            if number == len(instruction.ops) - 1:
+                falls = falls and op.opcode not in ("BRANCH", "BRANCHIND", "RETURN", "CALL", "CALLIND")
+        if computed or (self.row.mode_mask and exits.calls):
+            self._add_seen(pc, following, exits)
+            if computed:
+                self.gaps[f"the jump or call at {pc:#x} is computed; only targets seen in sample runs are followed"] = (
+                    None
+                )
+        if falls:
+            exits.direct.append(following)
+        # An instruction that repeats itself is one step, whose decisions are its own affair.
+        exits.direct = list(dict.fromkeys(exits.direct))
+        exits.direct = [target for target in exits.direct if target != pc] or exits.direct
+        return exits
+
+    def _instruction(self, pc: int) -> Instruction | None:
+        hook = self.program.hooks.get(pc)
+        if hook is not None:
+            return hook
+        address, space = self.row.code_address(pc), self.program.space
+        region = space.region_at(address)
+        if region is None or not region.permissions & EXECUTE:
+            return None  # a fault: the run ends
+        if region.permissions & WRITE:
+            self.gaps["code that can be overwritten is taken as it is in the file"] = None
+        longest = self.row.longest_unit(pc)
+        known = (space.initial_byte((address + offset) & space.mask) for offset in range(longest))
+        code = bytearray()
+        for byte in known:
+            if byte is None:
+                break
+            code.append(byte)
+        try:
+            return self.program.decoder.decode(pc, bytes(code))
+        except Unsupported as error:
+            self.gaps[f"not followed: {error}"] = None
+            return None
+
+    def _add_seen(self, pc: int, following: int, exits: _Exits) -> None:
+        """Targets of computed jumps and calls, as sample runs show them."""
+        if self._seen_targets is None:
+            self._seen_targets = self._sample()
+        for target, transfer in sorted(self._seen_targets.get(pc, {}).items()):
+            if transfer is Transfer.CALL:
+                exits.calls.append((target, following))
+            elif transfer is Transfer.JUMP:
+                exits.direct.append(target)
+
+    def _sample(self) -> dict[int, dict[int, Transfer]]:
+        found: dict[int, dict[int, Transfer]] = {}
+        for seed in range(SAMPLE_RUNS):
+            machine = self.program.machine(InputSource((), seed), seed)
+            machine.run(SAMPLE_STEPS)
+            for step in machine.trace:
+                if step.transfer in (Transfer.CALL, Transfer.JUMP):
+                    found.setdefault(step.pc, {})[step.next_pc] = step.transfer
+        return found
+
+    def result(self) -> Extracted:
+        """The model over stretches of code: an instruction that only one other leads to belongs to that one's node."""
+        arrivals: dict[int, int] = {self.program.entry: 2}
+        for exits in self.exits.values():
+            single = len(exits.direct) == 1 and not exits.calls and not exits.returns
+            for target in exits.direct:
+                arrivals[target] = arrivals.get(target, 0) + (1 if single else 2)
+            for call in exits.calls:
+                for target in call:
+                    arrivals[target] = arrivals.get(target, 0) + 2
+        inner = {pc for pc, count in arrivals.items() if count == 1 and pc not in self.events}
+        model = Model(self.program.image.path.rpartition("/")[2] or "program")
+        control = model.control(NO_CONTROL)
+        addresses: dict[str, int] = {}
+        for pc in sorted(self.exits):
+            if pc not in inner:
+                addresses[self._name(pc)] = pc
+        model.set_start(control, [model.symbol(self._name(self.program.entry))])
+        for name, pc in addresses.items():
+            symbol = model.symbol(name)
+            for pushed in self._rules(pc, inner):
+                model.add(ModelRule(control, symbol, control, *(model.symbol(self._name(target)) for target in pushed)))
+            if pc in self.events:
+                model.add_labels(control, symbol, [Label(event) for event in self.events[pc]])
+        return Extracted(model, without_data(self.automaton), addresses, tuple(self.gaps))
+
+    def _rules(self, pc: int, inner: set[int]) -> Iterable[tuple[int, ...]]:
+        """What the node at `pc` is replaced by on the stack."""
+        seen = {pc}
+        while True:
+            exits = self.exits.get(pc)
+            if exits is None:
+                return []
+            if len(exits.direct) == 1 and not exits.calls and not exits.returns and exits.direct[0] in inner:
+                pc = exits.direct[0]
+                if pc in seen:
+                    return []  # an endless loop without an exit
+                seen.add(pc)
+                continue
+            found: list[tuple[int, ...]] = [(target,) for target in exits.direct]
+            found += exits.calls
+            if exits.returns:
+                found.append(())
+            return list(dict.fromkeys(found))
+
+    def _name(self, pc: int) -> str:
+        """symbol+offset, or the address."""
+        found = self._names.get(pc)
+        if found is None:
+            address = self.row.code_address(pc)
+            at = bisect_right(self._symbols, (address, "\U0010ffff")) - 1
+            found = f"{pc:#x}"
+            region = self.program.space.region_at(address)
+            if at >= 0 and region is not None and region.start <= self._symbols[at][0]:
+                base, name = self._symbols[at]
+                if name.isidentifier():
+                    found = f"{name}+{address - base:#x}" if address > base else name
+            if found in self._names.values():
+                found = f"{pc:#x}"
+            self._names[pc] = found
+        return found

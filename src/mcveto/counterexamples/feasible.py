@@ -1,0 +1,366 @@
+"""Does a trace of the model run on the program, and with which input?
+
+The program is executed symbolically along the run that given values take, which may go round loops that the trace
+leaves out (`along_trace`). Then, for every decision of the run, the solver is asked for values that take the same path
+up to there and decide otherwise; all these are tried, those whose runs came farthest first, until a run follows the
+trace to its error. If none is left, the trace is infeasible, and dies where the run that came farthest left it. Not
+asked about are decisions whose other way leads off the trace for good, and accesses that were allowed (the other way is
+a fault, which ends the run). What is not supported or exceeds the limits, loops that go on and on among them, leaves
+the trace undecided, never infeasible.
+
+A trace that is followed to the end is run again on the reference emulator with the values found.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mcveto.counterexamples.along_trace import Configuration, Progress, Surroundings
+from mcveto.logic import terms as t
+from mcveto.logic.evaluate import Evaluator
+from mcveto.logic.solver import MemoryModel, make_solver
+from mcveto.logic.terms import Term, free_variables
+from mcveto.machine.concolic import Assignment, ConcolicExecution
+from mcveto.machine.emulator import Machine
+from mcveto.machine.faults import Fault, FaultKind, Unsupported
+from mcveto.machine.memory import WRITE
+from mcveto.machine.pcode import FreshOrigin, Instruction, Space, Transfer
+from mcveto.machine.symbolic import ConstraintKind
+from mcveto.program.inputs import ConsumedInput, InputSource
+from mcveto.program.program import Program
+from mcveto.property.points import instruction_at
+
+MAX_STEPS = 100_000
+MAX_ATTEMPTS = 60
+TRACE_SECONDS = 10.0
+MAX_FACT_ROUNDS = 100
+FACT_WINDOW = 64
+SOLVER_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """The trace runs with these inputs, and ends at an error also in the emulator."""
+
+    inputs: tuple[ConsumedInput, ...]
+    error: int
+    """The target address that stands for the error reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dies:
+    """No input takes the trace beyond node `position`, whose instructions end at `pc`."""
+
+    position: int
+    pc: int
+
+
+@dataclass(frozen=True, slots=True)
+class NeverReached:
+    """A proof says that no run at all reaches the error of the trace, however often it goes round loops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    why: str
+
+
+Outcome = Confirmed | Dies | NeverReached | Open
+
+
+@dataclass(slots=True)
+class _Values:
+    fresh: dict[int, int]
+    registers: dict[str, int]
+    memory: dict[int, int]
+
+
+@dataclass(slots=True)
+class _Attempt:
+    execution: ConcolicExecution
+    farthest: int
+    """How far along the trace the run went."""
+    pc: int
+    """The instruction that left it."""
+    settled: set[int]
+    """Steps whose other ways lead off the trace."""
+    reached: int | None
+    trouble: str
+    consumed: list[ConsumedInput]
+
+    def questions(self, first: int) -> list[int]:
+        """The places in the path, from `first` on, where another decision may still lead along the trace."""
+        path = self.execution.path
+        count: dict[int, int] = {}
+        for item in path:
+            count[item.step] = count.get(item.step, 0) + 1
+        last = self.execution.steps - 1
+        found = []
+        for number in range(first, len(path)):
+            item = path[number]
+            is_settled = item.step in self.settled and count[item.step] == 1
+            was_allowed = item.kind is ConstraintKind.ACCESS and item.step <= last
+            if not is_settled and not was_allowed:
+                found.append(number)
+        return found
+
+
+class Follower:
+    """`program` carries the property: its ghost state and targets."""
+
+    def __init__(self, program: Program, surroundings: Surroundings, deadline: float) -> None:
+        self._program = program
+        self._surroundings = surroundings
+        self._nodes = surroundings.nodes
+        self._deadline = deadline
+        self._solver = make_solver("auto")
+        self._memory = t.memory("mem", program.space.address_bits)
+        self._facts: dict[int, Term] = {}
+        self._ways: dict[int, list[int]] = {}
+        self._instructions: dict[int, Instruction] = {}
+        self._base = program.choices(InputSource((), 0), 0)
+
+    def follow(self, trace: Sequence[Configuration]) -> Outcome:
+        """`trace` ends with the configuration in which the event happens that is the error."""
+        deadline = min(self._deadline, time.monotonic() + TRACE_SECONDS)
+        queue = [(0, 0, 0, _Values({}, {}, {}), 0)]
+        farthest, pc, undecided = 0, trace[0][0], ""
+        pushed = 0
+        for _ in range(MAX_ATTEMPTS):
+            if not queue:
+                return Open(undecided) if undecided else Dies(farthest, pc)
+            _, generation, _, values, first = heapq.heappop(queue)
+            attempt = self._run(values, trace)
+            if attempt.reached is not None:
+                return self._confirm(attempt, values)
+            undecided = undecided or attempt.trouble
+            if attempt.farthest >= farthest:
+                farthest, pc = attempt.farthest, attempt.pc
+            path = [item.term for item in attempt.execution.path]
+            for number in attempt.questions(first):
+                if time.monotonic() > deadline:
+                    return Open("out of time")
+                answer = self._solve([*path[:number], t.bnot(path[number])], attempt)
+                if isinstance(answer, str):
+                    undecided = undecided or answer
+                elif answer is not None:
+                    pushed += 1
+                    heapq.heappush(queue, (-attempt.farthest, generation + 1, pushed, answer, number + 1))
+        return Open("too many attempts; it may need more rounds of a loop")
+
+    def _run(self, values: _Values, trace: Sequence[Configuration]) -> _Attempt:
+        program = self._program
+        consumed: list[ConsumedInput] = []
+        count = [0]
+
+        def fresh(bits: int, origin: FreshOrigin, usual: int) -> int:
+            number = count[0]
+            count[0] += 1
+            if origin is FreshOrigin.INPUT:
+                call = program.spec.input_calls[usual]
+                value = values.fresh.get(number, 0)
+                where = call.at if isinstance(call.at, str) else f"{call.at:#x}"
+                shown = value & ((1 << call.bits) - 1)
+                if call.signed and shown >> (call.bits - 1):
+                    shown -= 1 << call.bits
+                consumed.append(ConsumedInput(shown, call.bits, f"call of {where}"))
+                return value
+            return values.fresh.get(number, usual)
+
+        def byte(address: int) -> int:
+            found = values.memory.get(address)
+            return self._base.byte(address) if found is None else found
+
+        registers = {**self._base.registers, **values.registers}
+        execution = program.concolic_with(Assignment(registers, byte, fresh))
+        progress = Progress(trace, self._surroundings)
+        frames: Configuration = trace[0][1:]
+        reached, trouble, pc = None, "", execution.pc
+        settled: set[int] = set()
+        row = program.decoder.row
+        while True:
+            pc = execution.pc
+            if execution.steps >= MAX_STEPS:
+                trouble = f"a run along it is longer than {MAX_STEPS} instructions"
+                break
+            try:
+                transfer = execution.step()
+            except Fault as fault:
+                # A fault is a decision like any other, unless it stands for something that is not modelled.
+                foreign = fault.address is not None and program.undetermined.is_foreign(fault.address)
+                if fault.kind is FaultKind.SYSTEM_CALL or foreign:
+                    trouble = f"what happens at {pc:#x} is not modelled: {fault}"
+                break
+            except Unsupported as error:
+                trouble = str(error)
+                break
+            if transfer is None:
+                break
+            if row.code_address(execution.pc) in program.targets:
+                reached = row.code_address(execution.pc) if progress.is_at_end else None
+                break
+            if transfer is Transfer.CALL:
+                frames = ((pc + self._instruction(pc).size) & row.address_mask, *frames)
+            elif transfer is Transfer.RETURN:
+                frames = frames[1:]
+            if execution.pc in self._nodes:
+                elsewhere = [target for target in self._ways_of(pc) if target != execution.pc]
+                if elsewhere and not any(self._leads_on(progress, target, frames) for target in elsewhere):
+                    settled.add(execution.steps - 1)
+                if not progress.arrive((execution.pc, *frames)):
+                    settled.discard(execution.steps - 1)
+                    break
+        return _Attempt(execution, progress.farthest, pc, settled, reached, trouble, consumed)
+
+    def _instruction(self, pc: int) -> Instruction:
+        """The instruction that was executed at `pc`, where no run can change it; else one without exits of its own."""
+        found = self._instructions.get(pc)
+        if found is None:
+            row, space = self._program.decoder.row, self._program.space
+            region = space.region_at(row.code_address(pc))
+            if pc in self._program.hooks or (region is not None and not region.permissions & WRITE):
+                found = instruction_at(self._program, pc, f"{pc:#x}")
+            else:
+                known = (space.initial_byte(row.code_address(pc) + offset) for offset in range(row.longest_unit(pc)))
+                found = self._program.decoder.decode(pc, bytes(byte or 0 for byte in known))
+            self._instructions[pc] = found
+        return found
+
+    def _leads_on(self, progress: Progress, target: int, frames: Configuration) -> bool:
+        """Whether a run at the end of a node might as well have gone to `target`."""
+        if target in self._program.targets:
+            return progress.is_at_end
+        return progress.may_go_on((target, *frames))
+
+    def _ways_of(self, pc: int) -> list[int]:
+        """The addresses that a branch may go to; none for instructions of which that is not all that matters."""
+        found = self._ways.get(pc)
+        if found is None:
+            instruction = self._instruction(pc)
+            row = self._program.decoder.row
+            targets = {
+                op.inputs[0].offset | (pc & row.mode_mask if op.inputs[0].offset not in self._program.targets else 0)
+                for op in instruction.ops
+                if op.opcode in ("BRANCH", "CBRANCH") and op.inputs[0].space is Space.RAM
+            }
+            others = any(op.opcode in ("CALL", "CALLIND", "BRANCHIND", "RETURN") for op in instruction.ops)
+            targets.add((pc + instruction.size) & row.address_mask)
+            found = self._ways[pc] = [] if others or pc in targets else sorted(targets)
+        return found
+
+    def _solve(self, formula: list[Term], attempt: _Attempt) -> _Values | str | None:
+        """Values that satisfy the formula; None if there are none; why it is not known."""
+        for _ in range(MAX_FACT_ROUNDS):
+            solver = self._solver
+            solver.push()
+            try:
+                for term in (*formula, *self._facts.values()):
+                    solver.add(term)
+                answer = solver.check((), SOLVER_SECONDS)
+                if answer == "unsat":
+                    return None
+                if answer == "unknown":
+                    return "the solver ran out of time"
+                variables = free_variables(formula)
+                found = {variable: solver.value(variable) for variable in variables if variable.width}
+                guessed = solver.model_memory(self._memory) if self._memory in variables else MemoryModel(0)
+            finally:
+                solver.pop()
+            wrong, used = self._compare(formula, found, guessed)
+            if not wrong:
+                if any(self._program.undetermined.byte(at) not in (None, byte) for at, byte in used.items()):
+                    return "it depends on bytes that the file does not determine"
+                return self._values(attempt, found, used)
+            for address in wrong:
+                self._learn(address)
+        return "too many bytes of the image had to be looked up"
+
+    def _compare(
+        self, formula: Sequence[Term], values: dict[Term, int], model: MemoryModel
+    ) -> tuple[list[int], dict[int, int]]:
+        """Bytes of the image that the model got wrong, if that matters, and bytes that are the model's alone."""
+        wrong: list[int] = []
+        used: dict[int, int] = {}
+
+        def byte(_: Term, address: int) -> int:
+            known = self._program.space.initial_byte(address)
+            guessed = model.byte(address)
+            if known is None:
+                used[address] = guessed
+                return guessed
+            if known != guessed and address not in self._facts:
+                wrong.append(address)
+            return known
+
+        evaluator = Evaluator(lambda variable: values.get(variable, 0), byte)
+        holds = [evaluator.value(term) for term in formula]
+        return ([] if all(holds) else wrong), used
+
+    def _learn(self, address: int) -> None:
+        start = address & ~(FACT_WINDOW - 1)
+        for where in range(start, start + FACT_WINDOW):
+            known = self._program.space.initial_byte(where)
+            if known is not None and where not in self._facts:
+                cell = t.load(self._memory, t.const(where, self._program.space.address_bits), 1, False)
+                self._facts[where] = t.eq(cell, t.const(known, 8))
+
+    def _values(self, attempt: _Attempt, found: dict[Term, int], used: dict[int, int]) -> _Values:
+        layout = self._program.decoder.layout
+        # Values that the formula does not mention stay what they were: it holds for them, too.
+        values = _Values({n: v for n, (_, _, v) in enumerate(attempt.execution.fresh_values)}, {}, {})
+        for variable, value in found.items():
+            name = str(variable.data)
+            if name in layout.by_name:
+                values.registers[name] = value
+            else:
+                values.fresh[attempt.execution.fresh_positions[variable]] = value
+        for address, byte in sorted(used.items()):
+            if self._program.space.region_at(address):
+                values.memory[address] = byte
+        return values
+
+    def _confirm(self, attempt: _Attempt, values: _Values) -> Outcome:
+        """Runs the emulator with the values of the run."""
+        program = self._program
+        given = [value for _, _, value in attempt.execution.fresh_values]
+        position = [0]
+
+        def fresh(bits: int, origin: FreshOrigin, usual: int) -> int:
+            number = position[0]
+            position[0] += 1
+            return given[number] if number < len(given) else usual
+
+        base = program.machine(InputSource((), 0), 0)
+        registers = dict(base.registers)
+        for name, value in values.registers.items():
+            registers[program.decoder.layout.by_name[name].number] = value
+        for address, byte in values.memory.items():
+            base.memory.poke(address, bytes([byte]))
+        machine = Machine(
+            program.decoder,
+            base.memory,
+            registers,
+            program.entry,
+            hooks=program.hooks,
+            halts=base.halts,
+            targets=program.targets,
+            fresh=fresh,
+        )
+        outcome = machine.run(attempt.execution.steps + 1)
+        if outcome.kind != "target" or program.decoder.row.code_address(outcome.pc) != attempt.reached:
+            return Open("the emulator does not confirm it")
+        return Confirmed((*self._entry_inputs(values), *attempt.consumed), attempt.reached)
+
+    def _entry_inputs(self, values: _Values) -> list[ConsumedInput]:
+        """Registers and bytes at entry that the trace needs."""
+        layout = self._program.decoder.layout
+        found = []
+        for name, value in sorted(values.registers.items()):
+            bits = layout.significant_bits(layout.by_name[name])
+            found.append(ConsumedInput(value & ((1 << bits) - 1), bits, f"register {name} at entry"))
+        for address, byte in sorted(values.memory.items()):
+            found.append(ConsumedInput(byte, 8, f"memory {address:#x} at entry"))
+        return found

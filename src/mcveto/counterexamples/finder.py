@@ -1,0 +1,110 @@
+"""From a model and an automaton to the answer: is an error reached, by which traces, and is that all of them?
+
+Reachability is decided first and without condition 2, so an answer "no violation" never depends on which traces count
+as minimal. If an error is reached but condition 2 drops every trace to it (see `recursion`), the shortest trace is
+given nevertheless, with a note.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from mcveto.counterexamples.enumeration import Enumeration, Limits
+from mcveto.counterexamples.erase import Erase
+from mcveto.counterexamples.model import Model
+from mcveto.counterexamples.product import Product
+from mcveto.counterexamples.reachable import Reachable
+from mcveto.counterexamples.recursion import AnyRecursion, BoundedRecursion, MinimumRecursion, Recursion
+from mcveto.counterexamples.trace import Witness
+from mcveto.property.typestate import Typestate
+
+# How many traces beyond those asked for are counted, and how much of the search that may take. Who asks for one only is
+# in a hurry: nothing is counted then.
+COUNTED = 10_000
+_COUNTING_EXPANSIONS = 200_000
+_COUNTING_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """How many traces to give, which recursion counts as unnecessary (None: Definition 3 of the paper; N: more than N
+    pending calls with the same continuation), and when to give up."""
+
+    count: int = 20
+    recursion: int | None = None
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    product: Product
+    is_violated: bool
+    witnesses: tuple[Witness, ...]
+    more: int
+    """Traces that were counted but not kept."""
+    is_exhaustive: bool
+    """Whether `witnesses` and `more` are all there are."""
+    stopped: str
+    """Why not, if not."""
+    notes: tuple[str, ...]
+    expansions: int
+
+
+def find_counterexamples(model: Model, automaton: Typestate, request: Request | None = None) -> Found:
+    request = request or Request()
+    product = Product(model, automaton)
+    reachable = Reachable(product)
+    if not reachable.errors:
+        return Found(product, False, (), 0, True, "", (), 0)
+    recursion: Recursion
+    if request.recursion is None:
+        recursion = MinimumRecursion(Erase(product))
+    else:
+        recursion = BoundedRecursion(request.recursion)
+    enumeration = Enumeration(reachable, recursion, request.limits)
+    kept: list[Witness] = []
+    more = 0
+    for witness in enumeration:
+        if len(kept) < request.count:
+            kept.append(witness)
+            if request.count == 1:
+                enumeration.stop("only the shortest was asked for")
+                break
+            if len(kept) == request.count:
+                enumeration.limits = _counting(request.limits, enumeration.expansions, enumeration.seconds)
+        else:
+            more += 1
+            if more == COUNTED:
+                enumeration.stop(f"counting was ended after {COUNTED} more")
+                break
+    notes: list[str] = []
+    if not kept and enumeration.is_exhaustive:
+        notes.append("every trace needs recursion that counts as unnecessary; the shortest one is shown")
+        kept = _shortest(reachable)
+    elif not kept:
+        notes.append("no trace without unnecessary recursion was found within the limits; the shortest one is shown")
+        kept = _shortest(reachable)
+    return Found(
+        product,
+        True,
+        tuple(kept),
+        more,
+        enumeration.is_exhaustive,
+        enumeration.stopped,
+        tuple(notes),
+        enumeration.expansions,
+    )
+
+
+def _counting(limits: Limits, expansions: int, seconds: float) -> Limits:
+    """The limits of the search once all traces that were asked for are there."""
+    expansions, seconds = expansions + _COUNTING_EXPANSIONS, seconds + _COUNTING_SECONDS
+    return replace(
+        limits,
+        expansions=expansions if limits.expansions is None else min(expansions, limits.expansions),
+        seconds=seconds if limits.seconds is None else min(seconds, limits.seconds),
+    )
+
+
+def _shortest(reachable: Reachable) -> list[Witness]:
+    return [next(iter(Enumeration(reachable, AnyRecursion())))]

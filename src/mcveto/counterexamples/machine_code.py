@@ -1,0 +1,109 @@
+"""All counterexamples of a binary: those of its pushdown model, each tried on the program.
+
+The model over-approximates data (see `extraction`), so a trace counts only once an input takes the program along it, in
+symbolic execution and again in the emulator. Traces of the model that differ only behind the error are one. Where
+traces to an error stay undecided (an input may decide how often a loop is gone round) and none was confirmed, directed
+proof generation is asked whether that error is reached at all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from mcveto.counterexamples.along_trace import Configuration, Surroundings
+from mcveto.counterexamples.extraction import Extracted, extract
+from mcveto.counterexamples.feasible import Confirmed, Follower, NeverReached, Open, Outcome
+from mcveto.counterexamples.finder import Found, Request, find_counterexamples
+from mcveto.counterexamples.trace import Witness
+from mcveto.program.program import Program
+from mcveto.property.ghost import Bindings, watch
+from mcveto.property.typestate import Typestate
+
+PROOF_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    witness: Witness
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFound:
+    found: Found
+    """The answer for the model."""
+    extracted: Extracted
+    tried: tuple[Tried, ...]
+    errors: dict[int, tuple[str, str]]
+
+    @property
+    def confirmed(self) -> list[Tried]:
+        return [item for item in self.tried if isinstance(item.outcome, Confirmed)]
+
+    @property
+    def is_exhaustive(self) -> bool:
+        """Whether every minimum-recursion loop-free run that violates the property is among the confirmed ones."""
+        found = self.found
+        is_open = any(isinstance(item.outcome, Open) for item in self.tried)
+        return not is_open and not self.extracted.gaps and not found.more and found.is_exhaustive and not found.notes
+
+
+def machine_counterexamples(
+    program: Program,
+    automaton: Typestate,
+    bindings: Bindings,
+    request: Request,
+    seconds: float,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> MachineFound:
+    """`report` is told how many of how many traces were tried. Raises UsageError."""
+    deadline = time.monotonic() + seconds
+    watched = watch(program, automaton, bindings)
+    extracted = extract(program, automaton, watched.events)
+    found = find_counterexamples(extracted.model, extracted.automaton, request)
+    follower = Follower(watched.program, Surroundings(extracted.model, extracted.addresses), deadline)
+    tried: list[Tried] = []
+    seen: set[tuple[Configuration, ...]] = set()
+    for number, witness in enumerate(found.witnesses):
+        report(number, len(found.witnesses))
+        trace = tuple(tuple(extracted.addresses[name] for name in witness.stack(at)) for at in range(len(witness)))
+        if trace not in seen:
+            seen.add(trace)
+            tried.append(Tried(witness, follower.follow(trace)))
+    targets = dict(zip(automaton.errors, watched.errors, strict=True))
+    return MachineFound(found, extracted, tuple(_decided(watched.program, targets, tried, deadline)), watched.errors)
+
+
+def _decided(program: Program, targets: dict[str, int], tried: list[Tried], deadline: float) -> list[Tried]:
+    """The traces, with undecided ones to errors that are proved to be never reached told apart."""
+    errors = [item.witness.automaton_state(len(item.witness)) for item in tried]
+    known = {error for error, item in zip(errors, tried, strict=True) if isinstance(item.outcome, Confirmed)}
+    answers: dict[str, Outcome] = {}
+    result = []
+    for error, item in zip(errors, tried, strict=True):
+        if isinstance(item.outcome, Open) and error not in known:
+            if error not in answers:
+                answers[error] = _is_reached(program, targets[error], deadline) or item.outcome
+            item = Tried(item.witness, answers[error])
+        result.append(item)
+    return result
+
+
+def _is_reached(program: Program, target: int, deadline: float) -> Outcome | None:
+    """Whether an error is reached, all others being the end of a run; None if that is not known."""
+    from mcveto.dpg.driver import Limits, Method
+    from mcveto.dpg.fold_policy import run_with_fold
+
+    seconds = min(PROOF_SECONDS, deadline - time.monotonic())
+    if seconds <= 0:
+        return None
+    asked = replace(program, targets=frozenset({target}), halts=program.halts | (program.targets - {target}))
+    verdict = run_with_fold(asked, "auto", Limits(seconds=seconds), 0, False, lambda progress: None, Method())
+    if verdict.kind == "proved":
+        return NeverReached()
+    if verdict.kind == "violated" and verdict.at == target:
+        values = ", ".join(str(item.value) for item in verdict.inputs)
+        return Open(f"verify reaches this error, perhaps on another trace, with inputs {values or 'none'}")
+    return None

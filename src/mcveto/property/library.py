@@ -1,0 +1,35 @@
+"""The properties that come with mcveto, as data files in `library/`; found by name, or by path like any other."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from mcveto.errors import UsageError
+from mcveto.property.typestate import Typestate
+from mcveto.property.typestate_parser import parse_typestate, read_typestate
+
+SUFFIX = ".fsm"
+
+
+def library_names() -> list[str]:
+    folder = files(__package__).joinpath("library")
+    return sorted(entry.name.removesuffix(SUFFIX) for entry in folder.iterdir() if entry.name.endswith(SUFFIX))
+
+
+def find_typestate(name: str) -> Typestate:
+    """The automaton in the file `name`, or the bundled one of that name (with or without .fsm)."""
+    if _is_file(name):
+        return read_typestate(name)
+    bundled = name.removesuffix(SUFFIX)
+    if bundled in library_names():
+        text = files(__package__).joinpath(f"library/{bundled}{SUFFIX}").read_text(encoding="utf-8")
+        return parse_typestate(text, f"{bundled}{SUFFIX}")
+    raise UsageError(f"there is no property file '{name[:100]}'", f"a path, or one of {', '.join(library_names())}")
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,152 @@
+"""Where in a program an event happens: addresses, and what is executed there.
+
+A call of a function is its entry instruction; a return from it is every instruction of its body that returns. The body
+is found by following direct jumps from the entry, never past calls. What would make this guess wrong is refused: code
+that the program can overwrite, a body with indirect jumps, a jump to the beginning of another function (a tail call,
+whose return is the other one's), and a jump back to the function's own entry (which is no call).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from mcveto.errors import UsageError
+from mcveto.machine.faults import Unsupported
+from mcveto.machine.memory import EXECUTE, WRITE
+from mcveto.machine.pcode import Instruction, Space
+from mcveto.program.program import Program, code_pointer
+from mcveto.property.typestate import Point, PointKind
+
+MAX_BODY = 20_000
+_HINT = "watch addresses instead: reach"
+
+
+class Place(NamedTuple):
+    """Before the instruction at `pc`, or, if `at_return`, before its operations that return."""
+
+    pc: int
+    at_return: bool
+
+
+def places(program: Program, point: Point) -> list[Place] | None:
+    """Where the event happens, nowhere if it is the return of a function that never returns; None if the program has no
+    such symbol. Raises UsageError."""
+    if point.kind is PointKind.SYSTEM_CALL:
+        raise UsageError(f"'{point}' cannot be watched in machine code yet", "watch the function that makes the call")
+    where = point.where
+    if isinstance(where, str):
+        try:
+            pc = code_pointer(program.image, program.decoder, where, undetermined=program.undetermined)
+        except UsageError:
+            return None
+    else:
+        pc = code_pointer(program.image, program.decoder, where)
+    entries = [pc]
+    if program.decoder.row.mode_mask and isinstance(where, int):
+        # An address does not say the decoding mode: whichever decodes.
+        entries = [pc & ~1, pc | 1]
+    found: list[Place] = []
+    decoded = False
+    for entry in entries:
+        try:
+            first = instruction_at(program, entry, str(point))
+        except Unsupported as error:
+            if len(entries) == 1:
+                raise UsageError(f"'{point}': {error}") from None
+            continue
+        decoded = True
+        if point.kind is PointKind.REACH:
+            found.append(Place(entry, False))
+        elif program.hooks.get(entry) is first:
+            found.append(Place(entry, point.kind is PointKind.RETURN))
+        else:
+            found += _of_function(program, entry, point)
+    if not decoded:
+        raise UsageError(f"'{point}': no instruction can be decoded there")
+    return found
+
+
+def instruction_at(program: Program, pc: int, what: str) -> Instruction:
+    """The hook or the instruction at `pc`, which no run can change; raises UsageError or Unsupported."""
+    hook = program.hooks.get(pc)
+    if hook is not None:
+        return hook
+    row, space = program.decoder.row, program.space
+    address = row.code_address(pc)
+    region = space.region_at(address)
+    if region is None or not region.permissions & EXECUTE:
+        raise UsageError(f"'{what}': {address:#x} is not code")
+    if region.permissions & WRITE:
+        raise UsageError(f"'{what}': the code at {address:#x} is writable and cannot be watched")
+    for size in range(row.longest_unit(pc), 0, -1):
+        code = space.fixed_bytes(address, size)
+        if code is not None:
+            return program.decoder.decode(pc, code)
+    raise UsageError(f"'{what}': the code at {address:#x} is not determined by the file")
+
+
+def _of_function(program: Program, entry: int, point: Point) -> list[Place]:
+    row = program.decoder.row
+    starts = _function_starts(program)
+    returns: list[Place] = []
+    seen: set[int] = set()
+    worklist = [entry]
+    wants_returns = point.kind is PointKind.RETURN
+    while worklist:
+        pc = worklist.pop()
+        if pc in seen:
+            continue
+        seen.add(pc)
+        if len(seen) > MAX_BODY:
+            raise UsageError(f"'{point}': the function is larger than {MAX_BODY} instructions")
+        try:
+            instruction = instruction_at(program, pc, str(point))
+        except Unsupported:
+            continue  # a run that gets there ends there
+        except UsageError:
+            if wants_returns:
+                raise
+            continue
+        if any(op.opcode == "RETURN" for op in instruction.ops):
+            returns.append(Place(pc, True))
+        for target, way in _jumps(program, instruction):
+            is_other = target != entry and row.code_address(target) in starts
+            if way == "computed":
+                if wants_returns:
+                    raise UsageError(f"'{point}': the function has a computed jump at {pc:#x}", _HINT)
+            elif target == entry:
+                raise UsageError(f"'{point}': {pc:#x} jumps back to the entry, which is no call", _HINT)
+            elif is_other and way == "after call":
+                continue  # the call before it does not return
+            elif is_other:
+                if wants_returns:
+                    raise UsageError(f"'{point}': the function goes on in another one at {pc:#x}", _HINT)
+            else:
+                worklist.append(target)
+    if not wants_returns:
+        return [Place(entry, False)]
+    return sorted(returns)
+
+
+def _function_starts(program: Program) -> set[int]:
+    """Where functions begin: by the unwind tables if there are any, else all symbols (labels may be among them)."""
+    row = program.decoder.row
+    known = program.image.function_starts or program.image.symbols.values()
+    return {row.code_address(address) for address in (*known, *program.hooks)}
+
+
+def _jumps(program: Program, instruction: Instruction) -> Iterator[tuple[int, str]]:
+    """Where control may go within the function after an instruction, and how: by a jump, by falling through, behind a
+    call, or somewhere that depends on data ("computed", with no address)."""
+    row = program.decoder.row
+    ways = [op.opcode for op in instruction.ops]
+    for op in instruction.ops:
+        target = op.inputs[0] if op.inputs else None
+        if op.opcode in ("BRANCH", "CBRANCH") and target is not None and target.space is Space.RAM:
+            yield target.offset | (instruction.pc & row.mode_mask), "jump"
+        elif op.opcode == "BRANCHIND":
+            yield -1, "computed"
+    if ways and ways[-1] not in ("BRANCH", "BRANCHIND", "RETURN"):
+        following = (instruction.pc + instruction.size) & row.address_mask
+        yield following, "after call" if {"CALL", "CALLIND"} & set(ways) else "fall"
