@@ -1,6 +1,6 @@
 """`mcveto while`: programs of the While language are run, formatted, proved, model-checked and lowered to P-code.
 
-The first line on stdout is the verdict (PROVED, VIOLATED(…), UNKNOWN(…)) or how the run ended; exit codes as everywhere.
+First line on stdout: the verdict (PROVED, VIOLATED(…), UNKNOWN(…)) or how the run ended; exit codes as everywhere.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from mcveto.errors import InputFileError, UsageError
 from mcveto.verdict import EXIT_CODES
 
 if TYPE_CHECKING:
+    from mcveto.machine.pcode import Op, Varnode
     from mcveto.whilelang.forward import Bounds
     from mcveto.whilelang.state import State
     from mcveto.whilelang.syntax import Module
@@ -335,3 +336,52 @@ def symex_command(
         return EXIT_CODES[found.kind], [found.headline, *shown, *exploration_lines(found)], {}
 
     return _limited(work, timeout)
+
+
+@command.command("lower")
+@_file_options
+def lower_command(file: str, theory: str | None) -> int:
+    """Print the P-code of FILE (machine integers of 8, 16, 32 or 64 bits)."""
+    from mcveto.whilelang.lowering import lower
+
+    lowered = lower(_load(file, theory))
+    aborts = {address: kind for kind, address in lowered.aborts.items()}
+    names = {(offset, size): name for name, offset, size in lowered.registers}
+    for instruction in lowered.instructions:
+        mark = f"  # abort: {aborts[instruction.pc]}" if instruction.pc in aborts else ""
+        print(f"{instruction.pc:#x}  {instruction.text}{mark}")
+        for op in instruction.ops:
+            print(f"    {_operation(op, names)}")
+    return 0
+
+
+def _operation(op: Op, names: dict[tuple[int, int], str]) -> str:
+    def shown(node: Varnode) -> str:
+        match node.space.name:
+            case "REGISTER":
+                return names[node.offset, node.size]
+            case "CONST":
+                return f"{node.offset:#x}:{node.size}"
+            case "UNIQUE":
+                return f"t{(node.offset & 0xFFFFFFFF) // 16}:{node.size}"
+        return f"{node.offset:#x}"
+
+    inputs = ", ".join(map(shown, op.inputs))
+    return f"{shown(op.output)} = {op.opcode} {inputs}" if op.output is not None else f"{op.opcode} {inputs}"
+
+
+@command.command("verify")
+@_file_options
+@click.option("--timeout", type=click.FloatRange(0.1, 1e6), default=60.0, show_default=True, help="Seconds.")
+@click.option("--seed", type=click.IntRange(0, 1 << 32), default=0)
+def verify_command(file: str, theory: str | None, timeout: float, seed: int) -> int:
+    """Lower FILE and let directed proof generation decide its contract, as it does for machine code."""
+    from mcveto.report.verdict_text import verdict_lines
+    from mcveto.search import Question, search
+    from mcveto.whilelang.machine_program import while_program
+
+    module = _load(file, theory)
+    answer = search(lambda: while_program(module, file), Question(timeout=timeout, seed=seed))
+    for line in verdict_lines(answer.verdict, "abort, postcondition"):
+        print(line)
+    return answer.verdict.exit_code

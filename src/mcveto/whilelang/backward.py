@@ -12,7 +12,7 @@ from dataclasses import replace
 from mcveto.errors import UsageError
 from mcveto.whilelang.forward import Bounds, TooLarge
 from mcveto.whilelang.inlining import Inliner
-from mcveto.whilelang.rewriting import both, guarded, implication, in_bounds, instantiate, negate
+from mcveto.whilelang.rewriting import both, conjuncts, guarded, implication, in_bounds, instantiate, negate
 from mcveto.whilelang.sequents import Condition, Node, Sequent
 from mcveto.whilelang.syntax import (
     FALSE,
@@ -55,7 +55,7 @@ class BackwardDerivation:
         """The derivation of ⊢ pre → [program] post."""
         module = self.module
         formula: Formula = Box(module.program, module.post)
-        assumptions = () if module.pre == TRUE else (module.pre,)
+        assumptions = () if module.pre == TRUE else tuple(conjuncts(module.pre))
         root = node = _node(assumptions, formula)
         if assumptions:
             whole = Connective("→", module.pre, formula)

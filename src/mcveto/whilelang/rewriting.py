@@ -258,6 +258,31 @@ def changes_memory(command: Command) -> bool:
     return False
 
 
+def uses_memory(module: Module) -> bool:
+    """Whether anything in the module reads or writes memory."""
+    formulas = [module.pre, module.post, Box(module.program, TRUE)]
+    formulas += [Box(procedure.body, TRUE) for procedure in module.procedures]
+    marker = Var(" memory")
+    # A read shows as a change when the memory is replaced by another one.
+    return any(
+        instantiate(item, {}, Update(MEM, marker, marker)) != item or (isinstance(item, Box) and _stores(item.program))
+        for item in formulas
+    )
+
+
+def _stores(command: Command) -> bool:
+    match command:
+        case Seq(commands):
+            return any(map(_stores, commands))
+        case Store():
+            return True
+        case If(_, then, otherwise):
+            return _stores(then) or (otherwise is not None and _stores(otherwise))
+        case While(_, body, _):
+            return _stores(body)
+    return False
+
+
 def module_variables(module: Module) -> list[str]:
     """The variables of the main program and its contract, sorted."""
     names = {*command_names(module.program), *formula_names(module.pre), *formula_names(module.post)}
