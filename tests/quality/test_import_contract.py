@@ -15,10 +15,10 @@ ALLOWED: dict[str, set[str]] = {
     "logic": set(),
     "automata": set(),
     "machine": {"logic"},
-    "program": {"machine", "logic"},
+    "whilelang": {"machine", "logic"},
+    "program": {"whilelang", "machine", "logic"},
     "property": {"program", "machine", "logic", "automata"},
     "dpg": {"property", "program", "machine", "logic", "automata"},
-    "whilelang": {"program", "machine", "logic"},
     "report": set(),
     "cli": {"logic", "automata", "machine", "program", "property", "dpg", "whilelang", "report"},
 }

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from mcveto.errors import UsageError
 from mcveto.machine.faults import FaultKind
 from mcveto.program.inputs import InputSource
+from mcveto.program.while_program import while_program
 from mcveto.whilelang.backward import BackwardDerivation
 from mcveto.whilelang.checker import check
 from mcveto.whilelang.formatter import module_text
 from mcveto.whilelang.forward import Bounds, ForwardDerivation
 from mcveto.whilelang.interpreter import Interpreter, violation
 from mcveto.whilelang.lowering import MEMORY_BASE
-from mcveto.whilelang.machine_program import while_program
 from mcveto.whilelang.parser import parse
 from mcveto.whilelang.rewriting import module_variables
 from mcveto.whilelang.state import State

@@ -23,6 +23,7 @@ COMMANDS = {
     "bench": "Run the programs of the paper and print its table beside ours.",
     "disasm": "Show the instructions at an address, as the machine decodes them.",
     "doctor": "Say what is installed and whether it works.",
+    "models": "List the library models and what they assume.",
     "run": "Execute a binary with given or random inputs.",
     "trace": "Show the symbolic path constraint of a run.",
     "while": "Run, prove, model-check and lower programs of the While language.",

@@ -376,9 +376,9 @@ def _operation(op: Op, names: dict[tuple[int, int], str]) -> str:
 @click.option("--seed", type=click.IntRange(0, 1 << 32), default=0)
 def verify_command(file: str, theory: str | None, timeout: float, seed: int) -> int:
     """Lower FILE and let directed proof generation decide its contract, as it does for machine code."""
+    from mcveto.program.while_program import while_program
     from mcveto.report.verdict_text import verdict_lines
     from mcveto.search import Question, search
-    from mcveto.whilelang.machine_program import while_program
 
     module = _load(file, theory)
     answer = search(lambda: while_program(module, file), Question(timeout=timeout, seed=seed))

@@ -27,6 +27,7 @@ from mcveto.whilelang.syntax import (
     Module,
     Not,
     Num,
+    Procedure,
     Read,
     Seq,
     Skip,
@@ -233,9 +234,7 @@ def module_text(module: Module) -> str:
     """A file that parses to the same module."""
     lines = [f"theory {module.theory};", f"memory {module.cells};"]
     for procedure in module.procedures:
-        returns = f" returns {procedure.result}" if procedure.result is not None else ""
-        lines += ["", f"proc {procedure.name}({', '.join(procedure.parameters)}){returns} {{"]
-        lines += [*_lines(procedure.body, 1), "}"]
+        lines += ["", *procedure_lines(procedure)]
     lines.append("")
     if module.pre == TRUE and module.post == TRUE:
         lines += _lines(module.program, 0)
@@ -243,6 +242,13 @@ def module_text(module: Module) -> str:
         pre = "" if module.pre == TRUE else f"{_formula(module.pre, 3, SOURCE)} -> "
         lines += [f"{pre}[", *_lines(module.program, 1), f"] {formula_text(module.post)}"]
     return "\n".join(lines) + "\n"
+
+
+def procedure_lines(procedure: Procedure) -> list[str]:
+    """A procedure as indented lines."""
+    returns = f" returns {procedure.result}" if procedure.result is not None else ""
+    head = f"proc {procedure.name}({', '.join(procedure.parameters)}){returns} {{"
+    return [head, *_lines(procedure.body, 1), "}"]
 
 
 def _lines(command: Command, depth: int) -> list[str]:

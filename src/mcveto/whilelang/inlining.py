@@ -33,10 +33,11 @@ def new_name(base: str, taken: AbstractSet[str]) -> str:
 
 
 class Inliner:
-    """Unfolds calls; `names` are all the names in use, its own included."""
+    """Unfolds calls; `names` are all the names in use, its own included. `constants` keep their names everywhere."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, constants: AbstractSet[str] = frozenset()) -> None:
         self._module = module
+        self._constants = constants
         self.names: set[str] = {
             *formula_names(module.pre),
             *formula_names(module.post),
@@ -49,7 +50,7 @@ class Inliner:
         """Parameters are assigned, other locals start as 0, the body runs, the result is assigned."""
         procedure = self._module.procedure(call.procedure)
         result = {procedure.result} if procedure.result is not None else set()
-        locals_ = {*command_names(procedure.body), *procedure.parameters, *result}
+        locals_ = {*command_names(procedure.body), *procedure.parameters, *result} - self._constants
         renaming: dict[str, str] = {}
         for name in sorted(locals_):
             renaming[name] = new_name(f"{procedure.name}_{name}", self.names)
