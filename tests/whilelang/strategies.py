@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from hypothesis import strategies as st
 
 from mcveto.whilelang.syntax import (
@@ -38,6 +40,7 @@ MACHINE_OPERATORS = ("+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>")
 INTEGER_OPERATORS = ("+", "-", "*", "/", "%")
 
 
+@cache
 def terms(largest: int, operators: tuple[str, ...] = MACHINE_OPERATORS, depth: int = 2) -> st.SearchStrategy[Term]:
     leaf: st.SearchStrategy[Term] = st.one_of(
         st.builds(Num, st.integers(0, largest)),
@@ -57,6 +60,7 @@ def terms(largest: int, operators: tuple[str, ...] = MACHINE_OPERATORS, depth: i
     )
 
 
+@cache
 def formulas(
     largest: int, operators: tuple[str, ...] = MACHINE_OPERATORS, depth: int = 1
 ) -> st.SearchStrategy[Formula]:
@@ -74,6 +78,7 @@ def formulas(
     )
 
 
+@cache
 def commands(
     largest: int,
     operators: tuple[str, ...] = MACHINE_OPERATORS,

@@ -39,6 +39,14 @@ def _file_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _bound_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
+        click.option(
+            "--property",
+            "about",
+            type=click.Choice(["contract", "memory-safety"]),
+            default="contract",
+            show_default=True,
+            help="The contract, or only that no pointer makes the program abort.",
+        ),
         click.option("--timeout", type=click.FloatRange(0.1, 1e6), default=60.0, show_default=True, help="Seconds."),
         click.option("--recursion", type=click.IntRange(0, MAX_BOUND), help="Depth of recursion; default: the bound."),
         click.option(
@@ -68,10 +76,12 @@ def _bounds(unwind: int, loops: tuple[str, ...], recursion: int | None) -> Bound
     return Bounds(unwind, lines, recursion)
 
 
-def _load(file: str, theory: str | None) -> Module:
+def _load(file: str, theory: str | None, about: str = "contract") -> Module:
+    from mcveto.whilelang.rewriting import memory_safety
     from mcveto.whilelang.source import load_module
 
-    return load_module(file, theory)
+    module = load_module(file, theory)
+    return module if about == "contract" else memory_safety(module)
 
 
 def _limited(work: Callable[[], tuple[int, list[str], dict[str, str]]], timeout: float) -> int:
@@ -228,6 +238,7 @@ def prove_command(
     loops: tuple[str, ...],
     recursion: int | None,
     timeout: float,
+    about: str,
     rule: str,
     rename: str,
     no_invariants: bool,
@@ -236,7 +247,7 @@ def prove_command(
     latex_file: str | None,
 ) -> int:
     """Prove the contract of FILE in dynamic logic; loops by their invariant, or unfolded with unwinding assertions."""
-    module = _load(file, theory)
+    module = _load(file, theory, about)
     bounds = _bounds(unwind, loops, recursion)
 
     def work() -> tuple[int, list[str], dict[str, str]]:
@@ -282,10 +293,11 @@ def bmc_command(
     loops: tuple[str, ...],
     recursion: int | None,
     timeout: float,
+    about: str,
     cut: str,
 ) -> int:
     """Bounded model checking of FILE: every verification condition up to the bound."""
-    module = _load(file, theory)
+    module = _load(file, theory, about)
     bounds = _bounds(unwind, loops, recursion)
 
     def work() -> tuple[int, list[str], dict[str, str]]:
@@ -313,12 +325,13 @@ def symex_command(
     loops: tuple[str, ...],
     recursion: int | None,
     timeout: float,
+    about: str,
     invariant: str | None,
     all_paths: bool,
     graph: bool,
 ) -> int:
     """Symbolic execution of FILE: path formulas to every error, to the exit, and to every point of an invariant."""
-    module = _load(file, theory)
+    module = _load(file, theory, about)
     bounds = _bounds(unwind, loops, recursion)
     formula = None
     if invariant is not None:
@@ -376,12 +389,27 @@ def _operation(op: Op, names: dict[tuple[int, int], str]) -> str:
 @click.option("--seed", type=click.IntRange(0, 1 << 32), default=0)
 def verify_command(file: str, theory: str | None, timeout: float, seed: int) -> int:
     """Lower FILE and let directed proof generation decide its contract, as it does for machine code."""
-    from mcveto.program.while_program import while_program
+    from mcveto.program.while_program import entry_of, while_program
     from mcveto.report.verdict_text import verdict_lines
     from mcveto.search import Question, search
+    from mcveto.whilelang.checker import replay
+    from mcveto.whilelang.report import counterexample_lines
 
     module = _load(file, theory)
     answer = search(lambda: while_program(module, file), Question(timeout=timeout, seed=seed))
-    for line in verdict_lines(answer.verdict, "abort, postcondition"):
+    verdict = answer.verdict
+    found = None
+    if verdict.kind == "violated":
+        found = replay(module, *entry_of(module, verdict.inputs))
+        if found is None:
+            print("UNKNOWN(self-check failed: the interpreter does not confirm the counterexample)")
+            return EXIT_CODES["unknown"]
+        print(f"VIOLATED({found.what})")
+    for number, line in enumerate(verdict_lines(verdict, "abort, postcondition")):
+        if found is not None and number == 0:
+            continue
+        if not line.startswith(("input ", "reason: 0x", "… and")):
+            print(line)
+    for line in counterexample_lines(found) if found is not None else ():
         print(line)
-    return answer.verdict.exit_code
+    return verdict.exit_code

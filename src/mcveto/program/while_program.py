@@ -7,6 +7,7 @@ of the memory are the inputs at entry, `input()` is an input call, the abort add
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 from mcveto.errors import UsageError
 from mcveto.machine.address_space import AddressSpace
@@ -21,6 +22,7 @@ from mcveto.program.image.model import Image, Permission, Segment
 from mcveto.program.program import InputRegister, Program
 from mcveto.program.spec import InputCall, PropertySpec, Spec
 from mcveto.program.undetermined import Undetermined
+from mcveto.verdict import VerdictInput
 from mcveto.whilelang.formatter import module_text
 from mcveto.whilelang.lowering import (
     CODE_BASE,
@@ -34,12 +36,34 @@ from mcveto.whilelang.lowering import (
     Lowered,
     lower,
 )
-from mcveto.whilelang.rewriting import uses_memory
+from mcveto.whilelang.rewriting import module_variables, uses_memory
+from mcveto.whilelang.state import State
 from mcveto.whilelang.syntax import Module
 from mcveto.whilelang.theory import theory_named
 
 STACK_BYTES = 1 << 16
 MAX_MEMORY_BYTES = 1 << 12
+
+
+def entry_of(module: Module, inputs: Sequence[VerdictInput]) -> tuple[State, tuple[int, ...]]:
+    """The initial state and the inputs of the While program that the inputs of a verdict describe."""
+    theory = theory_named(module.theory)
+    assert theory.bits is not None
+    size = theory.bits // 8
+    state = State(dict.fromkeys(module_variables(module), 0))
+    patterns: dict[int, int] = {}
+    read: list[int] = []
+    for item in inputs:
+        kind, _, where = item.where.partition(" ")
+        if kind == "register":
+            state.variables[where] = theory.wrap(item.value)
+        elif kind == "memory":
+            cell, byte = divmod(int(where, 16) - MEMORY_BASE, size)
+            patterns[cell] = patterns.get(cell, 0) | item.value << 8 * byte
+        elif kind == "call":
+            read.append(theory.wrap(item.value))
+    state.memory = {cell: theory.wrap(value) for cell, value in patterns.items()}
+    return state, tuple(read)
 
 
 class WhileDecoder(Decoder):

@@ -22,6 +22,8 @@ from mcveto.whilelang.syntax import Module
 from mcveto.whilelang.theory import theory_named
 
 REPLAY_STEPS = 200_000
+# With more conditions than this, the first counterexample ends the search.
+MANY_CONDITIONS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +97,30 @@ def check(
     tree = derivation.derive()
     arithmetic = Arithmetic(theory_named(module.theory), module.cells, query_seconds)
     variables = module_variables(module)
-    checked: list[Checked] = []
     found: Counterexample | None = None
     open_reasons: dict[str, None] = {}
     leaves = derivation.conditions
     if resolve:
         leaves = resolve_reads(leaves, arithmetic)
-    for node in leaves:
+    # Short paths first: they are decided sooner, and their counterexamples are easier to read.
+    order = sorted(leaves, key=lambda node: 0 if node.condition is None else len(node.condition.sequent.assumptions))
+    by_node: dict[int, Checked] = {}
+    for node in order:
         if time.monotonic() > deadline:
             open_reasons["time-out"] = None
             break
+        if found is not None and len(leaves) > MANY_CONDITIONS:
+            break
         item = _check_one(module, node, arithmetic, variables)
         node.closed = {"valid": True, "refuted": False}.get(item.answer.kind)
-        checked.append(item)
+        by_node[id(node)] = item
         if item.answer.kind == "unknown":
             open_reasons["the solver does not decide a condition"] = None
         elif item.answer.kind == "refuted" and item.counterexample is None:
             node.note = _open_because(item.condition)
             open_reasons[node.note] = None
         found = found or item.counterexample
+    checked = [by_node[id(node)] for node in leaves if id(node) in by_node]
     result = Result("unknown", "; ".join(open_reasons), tree, checked, derivation.module, found, arithmetic.queries)
     if found is not None:
         result.kind, result.reason = "violated", found.what

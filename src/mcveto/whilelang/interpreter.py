@@ -141,7 +141,7 @@ class Interpreter:
                         changes.append(Change(at, value, depth, command.at))
                     case Assert(condition):
                         if not self._holds(condition, state):
-                            return end("aborted", "assertion", "the assertion is false", command.at)
+                            return end("aborted", command.why, "the assertion is false", command.at)
                     case Assume(condition):
                         if not self._holds(condition, state):
                             return end("blocked", detail="an assumption is false", at=command.at)

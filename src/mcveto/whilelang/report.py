@@ -9,6 +9,7 @@ from mcveto.whilelang.state import State
 from mcveto.whilelang.symex import Exploration
 
 MAX_TRACE_LINES = 200
+MAX_CONDITIONS_SHOWN = 100
 _ANSWERS = {"valid": "valid", "refuted": "NOT valid", "unknown": "not decided"}
 
 
@@ -20,13 +21,15 @@ def state_text(state: State) -> str:
 
 def condition_lines(checked: list[Checked]) -> list[str]:
     lines = []
-    for number, item in enumerate(checked, 1):
+    for number, item in enumerate(checked[:MAX_CONDITIONS_SHOWN], 1):
         at = item.condition.at
         where = f" of line {at.line}" if at is not None else ""
         formula = formula_text(item.condition.sequent.formula(), MATHEMATICAL)
         note = f"  ({item.node.note})" if item.node.note else ""
         lines.append(f"VC {number} ({item.condition.why}{where}): {formula}")
         lines.append(f"     {_ANSWERS[item.answer.kind]}{note}")
+    if len(checked) > MAX_CONDITIONS_SHOWN:
+        lines.append(f"… {len(checked) - MAX_CONDITIONS_SHOWN} more conditions")
     return lines
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mcveto.whilelang.syntax import (
@@ -295,8 +295,8 @@ def module_variables(module: Module) -> list[str]:
 def guarded(module: Module) -> Module:
     """The module with assert(0 ≤ e < U) before every command that reads Mem(e) (lecture, (17)), and assert(e ≠ 0)
     before every division by e. Guards that always hold or that the assertion just before makes are left out."""
-    procedures = tuple(replace(item, body=_guard_command(item.body, module.cells, None)) for item in module.procedures)
-    return replace(module, program=_guard_command(module.program, module.cells, None), procedures=procedures)
+    procedures = tuple(replace(item, body=_guard_command(item.body, module.cells, [])) for item in module.procedures)
+    return replace(module, program=_guard_command(module.program, module.cells, []), procedures=procedures)
 
 
 def term_guards(term: Term, cells: int) -> list[tuple[str, Formula]]:
@@ -334,25 +334,35 @@ def conjuncts(formula: Formula) -> list[Formula]:
     return [formula]
 
 
-def _asserts(guards: list[tuple[str, Formula]], at: Position | None, before: Command | None) -> list[Command]:
-    known = conjuncts(before.condition) if isinstance(before, Assert) else []
+def _asserts(guards: list[tuple[str, Formula]], at: Position | None, known: list[Formula]) -> list[Command]:
+    """Assertions of the guards that are not known, each once."""
+    known = list(known)
     result: list[Command] = []
-    seen: list[Formula] = []
     for why, guard in guards:
-        if guard not in seen and not all(part in known for part in conjuncts(guard)):
-            seen.append(guard)
+        if not all(part in known for part in conjuncts(guard)):
+            known += conjuncts(guard)
             result.append(Assert(guard, at, why))
     return result
 
 
-def _guard_command(command: Command, cells: int, before: Command | None) -> Command:
+def _asserted_last(commands: Sequence[Command]) -> list[Formula]:
+    """What the assertions at the end of a sequence establish."""
+    known: list[Formula] = []
+    for command in reversed(commands):
+        if not isinstance(command, Assert):
+            break
+        known += conjuncts(command.condition)
+    return known
+
+
+def _guard_command(command: Command, cells: int, known: list[Formula]) -> Command:
     guards: list[tuple[str, Formula]] = []
     match command:
         case Seq(commands):
             result: list[Command] = []
-            for item in commands:
+            for number, item in enumerate(commands):
+                before = _asserted_last(commands[:number]) if number else known
                 result.append(_guard_command(item, cells, before))
-                before = item
             return sequence(result)
         case Assign(_, value):
             guards = term_guards(value, cells)
@@ -364,12 +374,37 @@ def _guard_command(command: Command, cells: int, before: Command | None) -> Comm
             guards = formula_guards(condition, cells)
         case If(condition, then, otherwise):
             guards = formula_guards(condition, cells)
-            other = None if otherwise is None else _guard_command(otherwise, cells, None)
-            command = replace(command, then=_guard_command(then, cells, None), otherwise=other)
+            other = None if otherwise is None else _guard_command(otherwise, cells, [])
+            command = replace(command, then=_guard_command(then, cells, []), otherwise=other)
         case While(condition, body, _):
             guards = formula_guards(condition, cells)
-            again = _asserts(guards, command.at, None)
-            command = replace(command, body=sequence([_guard_command(body, cells, None), *again]))
+            inner = _guard_command(body, cells, [])
+            last = _asserted_last(inner.commands if isinstance(inner, Seq) else (inner,))
+            command = replace(command, body=sequence([inner, *_asserts(guards, command.at, last)]))
         case Skip() | Input():
             pass
-    return sequence([*_asserts(guards, command.at, before), command])
+    return sequence([*_asserts(guards, command.at, known), command])
+
+
+def memory_safety(module: Module) -> Module:
+    """A module whose contract is that no run from the precondition aborts by a pointer (lecture, Definition 4).
+
+    What else could abort, a false assertion or a division by zero, ends the run without complaint.
+    """
+    guarded_module = guarded(module)
+    procedures = tuple(replace(item, body=_only_memory(item.body)) for item in guarded_module.procedures)
+    return replace(guarded_module, program=_only_memory(guarded_module.program), post=TRUE, procedures=procedures)
+
+
+def _only_memory(command: Command) -> Command:
+    match command:
+        case Seq(commands):
+            return sequence([_only_memory(item) for item in commands])
+        case Assert(condition) if command.why != "memory":
+            return Assume(condition, command.at)
+        case If(_, then, otherwise):
+            other = None if otherwise is None else _only_memory(otherwise)
+            return replace(command, then=_only_memory(then), otherwise=other)
+        case While(_, body, _):
+            return replace(command, body=_only_memory(body))
+    return command
