@@ -64,7 +64,7 @@ def terms(largest: int, operators: tuple[str, ...] = MACHINE_OPERATORS, depth: i
 def formulas(
     largest: int, operators: tuple[str, ...] = MACHINE_OPERATORS, depth: int = 1
 ) -> st.SearchStrategy[Formula]:
-    value = terms(largest, operators, 1)
+    value = terms(largest, operators, 1 + depth)
     compare = st.builds(Compare, st.sampled_from(("=", "≠", "<", "≤", ">", "≥")), value, value)
     if depth == 0:
         return compare
@@ -111,7 +111,7 @@ def commands(
     inner = commands(largest, operators, depth=depth - 1, loops=loops, inputs=inputs, calls=calls)
     compound: list[st.SearchStrategy[Command]] = [st.builds(If, formula, inner, st.one_of(st.none(), inner))]
     if loops:
-        compound.append(st.builds(lambda condition, body: While(condition, body), formula, inner))
+        compound.append(st.builds(While, formula, inner, st.one_of(st.none(), st.just(TRUE), formula)))
     return st.lists(st.one_of(*simple, *compound), min_size=1, max_size=3).map(sequence)
 
 

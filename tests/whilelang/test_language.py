@@ -218,6 +218,24 @@ def test_too_many_conditions_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         check(parse(branches + "assert(y < 3)"), ForwardDerivation(parse(branches + "assert(y < 3)")))
 
 
+@pytest.mark.parametrize(
+    ("source", "headline"),
+    [
+        # An undefined index is neither equal to nor different from another: the cases of [*]1 and [*]2 are not all.
+        ("0 <= x < U -> [Mem(x) := 0] Mem(1 / z) = Mem(1 / z)", "VIOLATED(postcondition)"),
+        ("0 <= x < U && z = 1 -> [Mem(x) := 0] Mem(1 / z) = Mem(1 / z)", "PROVED"),
+        ("[if (z != 0) { x := 1 / z; assert(x = x) }] true", "PROVED"),
+        ("[if (z = 0) { x := 1 / z; assert(x = x) }] true", "VIOLATED(division)"),
+    ],
+)
+def test_undefined_terms_are_not_lost(source: str, headline: str) -> None:
+    module = parse(source)
+    for resolve in (False, True):
+        assert check(module, ForwardDerivation(module), resolve=resolve).headline == headline
+    assert check(module, BackwardDerivation(module)).headline == headline
+    assert SymbolicExecution(module).explore().headline == headline
+
+
 def test_backward_refuses_inputs() -> None:
     module = parse("x := input(); assert(x > 0)")
     with pytest.raises(UsageError, match="inputs"):

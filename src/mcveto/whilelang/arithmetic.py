@@ -98,6 +98,9 @@ class _Encoder:
 
     def holds(self, formula: Formula) -> Any:
         """The formula is defined and true."""
+        if isinstance(formula, Connective) and formula.lazy:
+            left, right = self.holds(formula.left), self.holds(formula.right)
+            return self.z3.And(left, right) if formula.op == "∧" else self.z3.Implies(left, right)
         demands: list[Any] = []
         truth = self._formula(formula, demands)
         return self.z3.And(*demands, truth)

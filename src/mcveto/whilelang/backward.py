@@ -92,7 +92,9 @@ class BackwardDerivation:
                 else:
                     right, rule = self._step(right)
                 simple = join is not None and not _has_box(left) and not _has_box(right)
-                return (join(left, right) if simple and join is not None else Connective(op, left, right)), rule
+                if simple and join is not None:
+                    return join(left, right), rule
+                return Connective(op, left, right, formula.lazy), rule
         raise TypeError("no modality")
 
     def _axiom(self, command: Command, post: Formula) -> tuple[Formula, str]:

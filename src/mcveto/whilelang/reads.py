@@ -5,8 +5,8 @@
     Γ ⊢ Mem{e ↦ ẽ}(e') = ẽ                        Γ ⊢ Mem{e ↦ ẽ}(e') = Mem(e')
 
 At a leaf that reads Mem{e ↦ ẽ}(e'), whichever of e = e' and e ≠ e' follows from the context decides the rule, and the
-read is replaced. Where neither follows the goal is split into the two cases. Where the index may be out of bounds, the
-leaf is left as it is (another goal says so), and the solver's arrays decide it.
+read is replaced. Where neither follows the goal is split into the two cases. Where e may be out of bounds, or one of
+e, ẽ and e' undefined, the leaf is left as it is and the solver's arrays decide it: the two cases would not be all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mcveto.whilelang.arithmetic import Arithmetic
-from mcveto.whilelang.rewriting import in_bounds
+from mcveto.whilelang.rewriting import in_bounds, term_guards
 from mcveto.whilelang.sequents import Condition, Node, Sequent
 from mcveto.whilelang.syntax import Binary, Compare, Connective, Formula, Memory, Not, Read, Term, Unary, Update
 
@@ -46,7 +46,8 @@ def _premises(node: Node, condition: Condition, read: Read, arithmetic: Arithmet
     assert isinstance(update, Update)
     assumptions = condition.sequent.assumptions
     bounds = Sequent(assumptions, in_bounds(update.index))
-    if arithmetic.decide(bounds).kind != "valid":
+    demands = [guard for term in (update.index, update.value, read.index) for _, guard in term_guards(term, 0)]
+    if any(arithmetic.decide(Sequent(assumptions, goal)).kind != "valid" for goal in (bounds.goal, *demands)):
         return None
     same = Compare("=", update.index, read.index)
     other = Compare("≠", update.index, read.index)
@@ -88,7 +89,7 @@ def _in_formula(formula: Formula, read: Read, value: Term) -> Formula:
         case Not(body):
             return Not(_in_formula(body, read, value))
         case Connective(op, left, right):
-            return Connective(op, _in_formula(left, read, value), _in_formula(right, read, value))
+            return Connective(op, _in_formula(left, read, value), _in_formula(right, read, value), formula.lazy)
     return formula
 
 

@@ -65,14 +65,14 @@ def both(left: Formula, right: Formula) -> Formula:
     """left ∧ right; a part that is ⊤ is left out."""
     if left == TRUE:
         return right
-    return left if right == TRUE else Connective("∧", left, right)
+    return left if right == TRUE else Connective("∧", left, right, lazy=True)
 
 
 def implication(left: Formula, right: Formula) -> Formula:
     """left → right, or ⊤ where right is."""
     if right == TRUE or left == FALSE:
         return TRUE
-    return right if left == TRUE else Connective("→", left, right)
+    return right if left == TRUE else Connective("→", left, right, lazy=True)
 
 
 def in_bounds(index: Term) -> Formula:
@@ -117,7 +117,8 @@ def instantiate(formula: Formula, values: Mapping[str, Term], memory: Memory) ->
         case Not(body):
             return Not(instantiate(body, values, memory))
         case Connective(op, p, q):
-            return Connective(op, instantiate(p, values, memory), instantiate(q, values, memory))
+            lazy = formula.lazy
+            return Connective(op, instantiate(p, values, memory), instantiate(q, values, memory), lazy)
         case Box(program, body):
             return Box(_instantiate_command(program, values, memory), instantiate(body, values, memory))
     return formula

@@ -95,11 +95,16 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Connective:
-    """op is one of ∧ ∨ → ↔."""
+    """op is one of ∧ ∨ → ↔.
+
+    `lazy` marks the ∧ and → that an axiom introduces. They join judgements, not parts of one formula: what is undefined
+    on one side of them does not make the whole undefined.
+    """
 
     op: str
     left: Formula
     right: Formula
+    lazy: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
