@@ -16,6 +16,7 @@ from mcveto.errors import UsageError
 from mcveto.machine.faults import FaultKind
 from mcveto.program.inputs import InputSource
 from mcveto.program.while_program import while_program
+from mcveto.search import Question, search
 from mcveto.whilelang.backward import BackwardDerivation
 from mcveto.whilelang.checker import check
 from mcveto.whilelang.formatter import module_text
@@ -230,6 +231,23 @@ def _compare_runs(module: Module, initial: dict[str, int], cells: list[int], inp
         for index in range(module.cells):
             word = int.from_bytes(found[size * index : size * (index + 1)], "little")
             assert theory.wrap(word) == run.final.memory.get(index, 0)
+
+
+@pytest.mark.slow
+def test_directed_proof_generation_agrees_with_the_conditions() -> None:
+    """Programs without loops, decided by their conditions; the engine may say UNKNOWN but nothing else."""
+    kinds: list[str] = []
+
+    @settings(RELAXED, max_examples=40)
+    @given(modules("u8", 3, 2, loops=False))
+    def agrees(module: Module) -> None:
+        expected = check(module, ForwardDerivation(module)).kind
+        verdict = search(lambda: while_program(module), Question(timeout=20)).verdict
+        kinds.append(verdict.kind)
+        assert verdict.kind in (expected, "unknown"), verdict
+
+    agrees()
+    assert {"proved", "violated"} <= set(kinds)
 
 
 def test_theories_without_machine_code_are_refused() -> None:

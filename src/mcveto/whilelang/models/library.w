@@ -166,8 +166,8 @@ proc realloc(p, n) returns r {
 
 proc getchar() returns r {
   v := input();
-  r := v % 257;
-  if (r = 256) { r := -1 }
+  r := v & 255;
+  if (v >= 65280) { r := -1 }
 }
 
 proc read(fd, buffer, n) returns r {
