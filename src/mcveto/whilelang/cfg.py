@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from mcveto.whilelang.formatter import MATHEMATICAL, Style, command_text, formula_text
 from mcveto.whilelang.inlining import Inliner
-from mcveto.whilelang.rewriting import guarded, negate
+from mcveto.whilelang.rewriting import guarded, in_bounds, negate
 from mcveto.whilelang.syntax import (
     Assert,
     Assign,
@@ -21,6 +21,7 @@ from mcveto.whilelang.syntax import (
     If,
     Input,
     Module,
+    Num,
     Position,
     Seq,
     Skip,
@@ -118,7 +119,7 @@ class _Builder:
                 if isinstance(command, Store):
                     start = self._bounds(command, start)
                 return self._edge(start, self._node(), command)
-            case Assert(condition):
+            case Assert():
                 return self._assert(start, command, command.why)
             case If(condition, then, otherwise):
                 yes = self._edge(start, self._node(), Assume(condition, command.at))
@@ -147,9 +148,6 @@ class _Builder:
         return self._edge(start, self._node(), Assume(command.condition, command.at))
 
     def _bounds(self, command: Store, start: int) -> int:
-        from mcveto.whilelang.rewriting import in_bounds
-        from mcveto.whilelang.syntax import Num
-
         if isinstance(command.index, Num) and 0 <= command.index.value < self._module.cells:
             return start
         return self._assert(start, Assert(in_bounds(command.index), command.at), "memory")

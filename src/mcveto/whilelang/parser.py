@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import difflib
 
-from mcveto.errors import InputFileError
+from mcveto.errors import InputFileError, UsageError
 from mcveto.whilelang.lexer import KEYWORDS, MAX_SOURCE_BYTES, Token, error, tokens
 from mcveto.whilelang.syntax import (
     MEM,
@@ -126,7 +126,7 @@ class _Parser:
                     raise self._error(token.at, f"'{token.text}' is not a number theory", "e.g. theory u32;")
                 try:
                     found = theory_named(token.text)
-                except Exception as problem:
+                except UsageError as problem:
                     raise self._error(token.at, str(problem)) from None
                 if self._forced is None:
                     self._theory = found

@@ -63,7 +63,7 @@ def result_lines(result: Result) -> list[str]:
 
 
 def exploration_lines(found: Exploration) -> list[str]:
-    lines = [f"{found.paths} paths, {len(found.findings)} questions"]
+    lines = [f"paths: {found.paths}, questions: {len(found.findings)}"]
     for number, item in enumerate(found.findings, 1):
         lines.append(f"path {number} ({item.kind}): {item.path.program_text()}")
         if item.goal is None:
