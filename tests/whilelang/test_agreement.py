@@ -21,10 +21,11 @@ from mcveto.whilelang.backward import BackwardDerivation
 from mcveto.whilelang.checker import check
 from mcveto.whilelang.formatter import module_text
 from mcveto.whilelang.forward import Bounds, ForwardDerivation
+from mcveto.whilelang.guards import memory_safety
 from mcveto.whilelang.interpreter import Interpreter, Run, violation
 from mcveto.whilelang.lowering import MEMORY_BASE
 from mcveto.whilelang.parser import parse
-from mcveto.whilelang.rewriting import memory_safety, module_variables
+from mcveto.whilelang.rewriting import module_variables
 from mcveto.whilelang.state import State
 from mcveto.whilelang.symex import SymbolicExecution
 from mcveto.whilelang.syntax import Module

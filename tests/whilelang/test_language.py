@@ -11,9 +11,9 @@ from mcveto.whilelang.backward import BackwardDerivation
 from mcveto.whilelang.checker import check
 from mcveto.whilelang.formatter import LATEX, MATHEMATICAL, command_text, formula_text
 from mcveto.whilelang.forward import Bounds, ForwardDerivation, TooLarge
+from mcveto.whilelang.guards import guarded, memory_safety
 from mcveto.whilelang.interpreter import Interpreter, Run
 from mcveto.whilelang.parser import parse, parse_formula
-from mcveto.whilelang.rewriting import guarded, memory_safety
 from mcveto.whilelang.state import State
 from mcveto.whilelang.symex import SymbolicExecution
 from mcveto.whilelang.theory import Theory, theory_named

@@ -77,7 +77,7 @@ def _bounds(unwind: int, loops: tuple[str, ...], recursion: int | None) -> Bound
 
 
 def _load(file: str, theory: str | None, about: str = "contract") -> Module:
-    from mcveto.whilelang.rewriting import memory_safety
+    from mcveto.whilelang.guards import memory_safety
     from mcveto.whilelang.source import load_module
 
     module = load_module(file, theory)

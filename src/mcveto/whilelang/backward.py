@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from mcveto.errors import UsageError
 from mcveto.whilelang.forward import Bounds, TooLarge
+from mcveto.whilelang.guards import guarded
 from mcveto.whilelang.inlining import Inliner
-from mcveto.whilelang.rewriting import both, conjuncts, guarded, implication, in_bounds, instantiate, negate
+from mcveto.whilelang.rewriting import both, conjuncts, implication, in_bounds, instantiate, negate
 from mcveto.whilelang.sequents import Condition, Node, Sequent
 from mcveto.whilelang.syntax import (
     FALSE,

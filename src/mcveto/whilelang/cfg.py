@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mcveto.whilelang.formatter import MATHEMATICAL, Style, command_text, formula_text
+from mcveto.whilelang.guards import guarded
 from mcveto.whilelang.inlining import Inliner
-from mcveto.whilelang.rewriting import guarded, in_bounds, negate
+from mcveto.whilelang.rewriting import in_bounds, negate
 from mcveto.whilelang.syntax import (
     Assert,
     Assign,

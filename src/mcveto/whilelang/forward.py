@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from mcveto.errors import UsageError
+from mcveto.whilelang.guards import guarded
 from mcveto.whilelang.inlining import Inliner, new_name
 from mcveto.whilelang.rewriting import (
     both,
@@ -31,7 +32,6 @@ from mcveto.whilelang.rewriting import (
     changes_memory,
     conjuncts,
     formula_names,
-    guarded,
     in_bounds,
     instantiate,
     instantiate_term,

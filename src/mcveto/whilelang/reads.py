@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mcveto.whilelang.arithmetic import Arithmetic
-from mcveto.whilelang.rewriting import in_bounds, term_guards
+from mcveto.whilelang.guards import term_guards
+from mcveto.whilelang.rewriting import in_bounds
 from mcveto.whilelang.sequents import Condition, Node, Sequent
 from mcveto.whilelang.syntax import Binary, Compare, Connective, Formula, Memory, Not, Read, Term, Unary, Update
 
