@@ -236,6 +236,21 @@ def test_undefined_terms_are_not_lost(source: str, headline: str) -> None:
     assert SymbolicExecution(module).explore().headline == headline
 
 
+def test_branches_that_contradict_their_context_are_closed_early() -> None:
+    """Twelve turns with a branch each: one path, not 4096."""
+    module = parse("theory s32; i = 0 && s = 0 -> [while (i < 12) { if (i % 2 = 0) { s := s + 1 } i := i + 1 }] s = 6")
+    result = check(module, ForwardDerivation(module, Bounds(12), "assert"), seconds=200)
+    assert result.kind == "proved"
+    assert len(result.checked) < 100
+
+
+def test_time_limits_end_derivations() -> None:
+    branches = "".join(f"if (x{i} > 0) {{ y := y + 1 }}" for i in range(40))
+    module = parse(branches)
+    result = check(module, ForwardDerivation(module), seconds=0.2)
+    assert result.kind == "unknown" and "time-out" in result.reason
+
+
 def test_backward_refuses_inputs() -> None:
     module = parse("x := input(); assert(x > 0)")
     with pytest.raises(UsageError, match="inputs"):

@@ -94,11 +94,16 @@ def check(
 ) -> Result:
     """Derives, asks and replays, for at most about `seconds`; `resolve` applies [*]1 and [*]2 in the derivation."""
     deadline = time.monotonic() + seconds
-    tree = derivation.derive()
     arithmetic = Arithmetic(theory_named(module.theory), module.cells, query_seconds)
+    if isinstance(derivation, ForwardDerivation):
+        derivation.deadline = deadline
+        derivation.feasible = lambda assumptions: arithmetic.satisfying(list(assumptions)).kind != "valid"
+    tree = derivation.derive()
     variables = module_variables(module)
     found: Counterexample | None = None
     open_reasons: dict[str, None] = {}
+    if isinstance(derivation, ForwardDerivation) and derivation.timed_out:
+        open_reasons["time-out"] = None
     leaves = derivation.conditions
     if resolve:
         leaves = resolve_reads(leaves, arithmetic)

@@ -14,13 +14,17 @@ A loop with an invariant J can be cut by it instead ([loop]): J holds, J is pres
 body changes gets a new name. Procedures are unfolded like loops: [call] is the body with names of its own; too deep a
 recursion is cut by assume(false), or assert(false).
 
+Branches that contradict a long context are closed at once: a loop with a constant number of turns costs one path.
+
 A new version x_1 is needed only where x occurs already: `rename="needed"` keeps x where nothing was said of it (as in
 the lecture's §2), `rename="always"` never does (its §3).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from mcveto.errors import UsageError
@@ -69,6 +73,8 @@ from mcveto.whilelang.syntax import (
 from mcveto.whilelang.theory import theory_named
 
 MAX_CONDITIONS = 20_000
+# Contexts with more assumptions than this are checked for contradictions at every branch.
+LONG_CONTEXT = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +148,10 @@ class ForwardDerivation:
         self.conditions: list[Node] = []
         self.was_cut = False
         """Whether some path was not followed to its end (never with cut=assert: then a condition says so)."""
+        self.feasible: Callable[[tuple[Formula, ...]], bool] = lambda assumptions: True
+        """Whether assumptions can hold together; asked in long contexts, whose branches are then closed early."""
+        self.deadline = math.inf
+        self.timed_out = False
         self._inliner = Inliner(self.module)
         self._names = self._inliner.names
 
@@ -161,6 +171,9 @@ class ForwardDerivation:
         top = Node("", goal.sequent)
         work: list[tuple[_Goal, Node]] = [(goal, top)]
         while work:
+            if time.monotonic() > self.deadline:
+                self.was_cut = self.timed_out = True
+                break
             current, node = work.pop()
             work.extend(reversed(self._apply(current, node)))
             if len(self.conditions) > MAX_CONDITIONS:
@@ -263,7 +276,11 @@ class ForwardDerivation:
     def _imply(self, goal: _Goal, node: Node, condition: Formula, rest: Formula) -> list[tuple[_Goal, Node]]:
         implied = Node("→R", lambda: Sequent(goal.assumptions, Connective("→", goal.here(condition), goal.here(rest))))
         node.children.append(implied)
-        return [_child(implied, replace(goal.assuming(condition), goal=rest))]
+        premise = replace(goal.assuming(condition), goal=rest)
+        if len(premise.assumptions) > LONG_CONTEXT and not self.feasible(premise.assumptions):
+            implied.children.append(Node(self._arithmetic, premise.sequent, closed=True, note="no state is like this"))
+            return []
+        return [_child(implied, premise)]
 
     def _branch(
         self, goal: _Goal, node: Node, condition: Formula, then: Formula, other: Formula
