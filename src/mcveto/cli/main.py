@@ -25,9 +25,11 @@ COMMANDS = {
     "counterexamples": "List every way in which a model violates a property.",
     "disasm": "Show the instructions at an address, as the machine decodes them.",
     "doctor": "Say what is installed and whether it works.",
+    "models": "List the library models and what they assume.",
     "replay": "Run a counterexample again, on every machine that can.",
     "run": "Execute a binary with given or random inputs.",
     "trace": "Show the symbolic path constraint of a run.",
+    "while": "Run, prove, model-check and lower programs of the While language.",
     "verify": "Decide whether any input reaches a target or breaks a return.",
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,6 +28,7 @@ from mcveto.program.entry_state import (
 from mcveto.program.hooks import assume_function, input_function
 from mcveto.program.image import Image, load_image
 from mcveto.program.inputs import InputSource
+from mcveto.program.models import bind_models
 from mcveto.program.regions import with_permissions
 from mcveto.program.spec import Address, InputCall, Spec
 from mcveto.program.undetermined import Undetermined
@@ -294,13 +295,18 @@ def make_program(image: Image, spec: Spec) -> Program:
         f"memory {start:#x}-{end:#x} is {letters or 'inaccessible'}: the spec says so"
         for start, end, letters in regions
     ]
+    models = bind_models(decoder, spec, [*undetermined.occupied, (sentinel, sentinel + _PAGE)], code)
+    _require_apart(replaced, models.hooks)
+    hooks.update(models.hooks)
+    more += models.assumptions
+    space = AddressSpace([*space.regions, *models.regions], row.address_bits, row.big_endian)
     if image.import_area is not None:
         more.append("undefined symbols have addresses of their own, where nothing else is")
     if undetermined.bytes:
         more.append(f"{undetermined.bytes} bytes that the file does not determine hold made-up values in a run")
     return Program(
         image=image,
-        spec=spec,
+        spec=replace(spec, input_calls=models.input_calls),
         decoder=decoder,
         space=with_return_address(space, stack, decoder, sentinel),
         entry=entry,
@@ -308,7 +314,7 @@ def make_program(image: Image, spec: Spec) -> Program:
         input_registers=tuple(_input_registers(decoder, spec.input_registers, registers)),
         input_memory=input_memory,
         hooks=hooks,
-        halts=frozenset(code(halt, "halt") for halt in spec.halt),
+        halts=frozenset({*(code(halt, "halt") for halt in spec.halt), *models.halts}),
         targets=frozenset(
             code(target, "target")
             for prop in spec.properties
@@ -361,6 +367,11 @@ def _replaced_functions(decoder: Decoder, spec: Spec, code: Callable[[Address, s
         for pc in _code_pointers(decoder, address):
             hooks[pc] = assume_function(decoder, pc)
     return hooks
+
+
+def _require_apart(replaced: dict[int, Instruction], models: dict[int, Instruction]) -> None:
+    for pc in sorted(replaced.keys() & models.keys()):
+        raise UsageError(f"{pc:#x} is bound to a model and cannot be an input function or assumed as well")
 
 
 def _code_pointers(decoder: Decoder, address: int) -> list[int]:

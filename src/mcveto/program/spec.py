@@ -10,6 +10,7 @@
       memory:    [{at: 0x804c000, size: 16}]
     assume: [0x8049080]             # calls whose argument is assumed to be non-zero
     halt: [0x8049070]               # execution ends when these are reached
+    models: {0x8049090: memcpy}     # library models in place of functions; or a list of names
     stack: 1048576                  # bytes of stack
     properties: [{reach: [0x8049012]}, return-address]
     expected: proved                # in examples
@@ -81,6 +82,7 @@ class Spec:
     input_memory: tuple[InputMemory, ...] = ()
     assume: tuple[Address, ...] = ()
     halt: tuple[Address, ...] = ()
+    models: tuple[tuple[Address, str], ...] = ()
     stack: int | None = None
     regions: tuple[RegionPermissions, ...] = ()
     properties: tuple[PropertySpec, ...] = ()
@@ -104,6 +106,7 @@ _KEYS = (
     "inputs",
     "assume",
     "halt",
+    "models",
     "stack",
     "regions",
     "properties",
@@ -140,6 +143,7 @@ def parse_spec(raw: object, path: str = "<spec>") -> Spec:
         input_memory=tuple(_memory(item, path) for item in _list(inputs, "memory", path)),
         assume=tuple(_address(item, path, "assume") for item in _list(top, "assume", path)),
         halt=tuple(_address(item, path, "halt") for item in _list(top, "halt", path)),
+        models=_models(top.get("models"), path),
         stack=_positive(top.get("stack"), path, "stack"),
         regions=tuple(_region(item, path) for item in _list(top, "regions", path)),
         properties=tuple(_property(item, path) for item in _list(top, "properties", path)),
@@ -303,6 +307,19 @@ def _calls(raw: object, path: str) -> tuple[InputCall, ...]:
             raise UsageError(f"{path}: {what}.signed must be true or false, not {_shown(signed)}")
         calls.append(InputCall(_address(key, path, "inputs.calls"), bits, signed))
     return tuple(calls)
+
+
+def _models(raw: object, path: str) -> tuple[tuple[Address, str], ...]:
+    """Functions and the models that stand for them: {address: name}, or [name] for functions of that name."""
+    if raw is None:
+        return ()
+    if isinstance(raw, list):
+        names = [_text(item, path, "models") for item in raw]
+        return tuple((name, name) for name in names if name is not None)
+    if not isinstance(raw, dict):
+        raise UsageError(f"{path}: models must be a list of names or a mapping from address to name")
+    pairs = [(_address(key, path, "models"), _text(value, path, "models")) for key, value in raw.items()]
+    return tuple((address, name) for address, name in pairs if name is not None)
 
 
 def _memory(raw: object, path: str) -> InputMemory:

@@ -1,0 +1,1 @@
+"""Library functions as While programs over the machine's bytes."""

@@ -1,0 +1,42 @@
+"""The library models: which there are, what they assume, and their text as a module of the While language."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from mcveto.whilelang.parser import parse
+from mcveto.whilelang.syntax import Module, Procedure
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """`ends`: the function never returns; `heap`: it needs the heap's region."""
+
+    name: str
+    assumes: tuple[str, ...]
+    ends: bool = False
+    heap: bool = False
+
+
+@cache
+def models() -> dict[str, Model]:
+    """Every model by the name of its function."""
+    raw = tomllib.loads(files(__package__).joinpath("models.toml").read_text(encoding="utf-8"))
+    return {
+        name: Model(name, tuple(item["assumes"]), item.get("ends", False), item.get("heap", False))
+        for name, item in raw.items()
+    }
+
+
+@cache
+def library(bits: int) -> Module:
+    """The models' procedures in numbers of an address's width."""
+    text = files(__package__).joinpath("library.w").read_text(encoding="utf-8")
+    return parse(text, "library.w", f"u{bits}")
+
+
+def procedure(name: str, bits: int) -> Procedure:
+    return library(bits).procedure(name)
