@@ -18,8 +18,9 @@ ALLOWED: dict[str, set[str]] = {
     "program": {"machine", "logic"},
     "property": {"program", "machine", "logic", "automata"},
     "dpg": {"property", "program", "machine", "logic", "automata"},
+    "translate": {"program", "machine", "logic"},
     "report": set(),
-    "cli": {"logic", "automata", "machine", "program", "property", "dpg", "report"},
+    "cli": {"logic", "automata", "machine", "program", "property", "dpg", "translate", "report"},
 }
 # Only these folders may import the library.
 OWNERS: dict[str, tuple[str, ...]] = {

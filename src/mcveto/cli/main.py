@@ -25,6 +25,7 @@ COMMANDS = {
     "doctor": "Say what is installed and whether it works.",
     "run": "Execute a binary with given or random inputs.",
     "trace": "Show the symbolic path constraint of a run.",
+    "translate": "Write the program as C.",
     "verify": "Decide whether any input reaches a target or breaks a return.",
 }
 

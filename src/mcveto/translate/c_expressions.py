@@ -36,9 +36,9 @@ TEMPLATES: dict[str, str] = {
     "INT_NOTEQUAL": "({0} != {1})?",
     "INT_LESS": "({0} < {1})?",
     "INT_LESSEQUAL": "({0} <= {1})?",
-    "INT_SLESS": "(({0} ^ {s}) < ({1} ^ {s}))?",
-    "INT_SLESSEQUAL": "(({0} ^ {s}) <= ({1} ^ {s}))?",
-    "INT_CARRY": "(({im} - {0}) < {1})?",
+    "INT_SLESS": "mc_sless{t}({0}, {1}, {s})",
+    "INT_SLESSEQUAL": "mc_slessequal{t}({0}, {1}, {s})",
+    "INT_CARRY": "mc_carry{t}({0}, {1}, {im})",
     "INT_SCARRY": "mc_scarry{t}({0}, {1}, {s})",
     "INT_SBORROW": "mc_sborrow{t}({0}, {1}, {s})",
     "BOOL_NEGATE": "({0} ^ {one})",
@@ -48,8 +48,9 @@ TEMPLATES: dict[str, str] = {
 }
 _TRUTHS = frozenset(op for op, template in TEMPLATES.items() if template.endswith("?"))
 _SHIFTS = {"INT_LEFT": "mc_left", "INT_RIGHT": "mc_right", "INT_SRIGHT": "mc_sright"}
-# Operators whose arguments may be wider than their result.
-_SMALL_RESULT = _TRUTHS | {"INT_SCARRY", "INT_SBORROW", "POPCOUNT", "LZCOUNT", "BOOL_NEGATE"}
+# Helpers that return u32 whatever they work on.
+_COUNTS = frozenset({"INT_SLESS", "INT_SLESSEQUAL", "INT_CARRY", "INT_SCARRY", "INT_SBORROW", "POPCOUNT", "LZCOUNT"})
+_SMALL_RESULT = _TRUTHS | _COUNTS | {"BOOL_NEGATE"}
 
 
 def type_bits(width: int) -> int:
@@ -188,7 +189,7 @@ class Expressions:
         )
         if node.op in _TRUTHS:
             return f"(u32){text}", 32
-        if node.op in ("INT_SCARRY", "INT_SBORROW", "POPCOUNT", "LZCOUNT"):
+        if node.op in _COUNTS:
             return text, 32
         if template.endswith("&") and node.out_bits < bits:
             text = f"({text} & {constant(mask, bits)})"

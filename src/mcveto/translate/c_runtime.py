@@ -50,6 +50,9 @@ static inline MC_UNUSED uN mc_sremN(uN a, uN b, uN sign, uN mask) {
   r = x % y;
   return a & sign ? (0 - r) & mask : r;
 }
+static inline MC_UNUSED u32 mc_slessN(uN a, uN b, uN sign) { return (a ^ sign) < (b ^ sign); }
+static inline MC_UNUSED u32 mc_slessequalN(uN a, uN b, uN sign) { return (a ^ sign) <= (b ^ sign); }
+static inline MC_UNUSED u32 mc_carryN(uN a, uN b, uN mask) { return mask - a < b; }
 static inline MC_UNUSED u32 mc_scarryN(uN a, uN b, uN sign) { return ((a ^ (a + b)) & (b ^ (a + b)) & sign) != 0; }
 static inline MC_UNUSED u32 mc_sborrowN(uN a, uN b, uN sign) { return ((a ^ b) & (a ^ (a - b)) & sign) != 0; }
 static inline MC_UNUSED u32 mc_popcountN(uN a) {

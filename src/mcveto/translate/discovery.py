@@ -8,6 +8,7 @@ analysed: `targets` holds the addresses a dispatch should know.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -124,7 +125,8 @@ class Discovery:
         try:
             return self._decoder.decode(pc, code)
         except Unsupported as error:
-            self._complaints[self._row.code_address(pc)] = error.what
+            # Encodings are left out so that neighbours can share a line.
+            self._complaints[self._row.code_address(pc)] = re.sub(r"\b(0x)?[0-9a-f]{4,}\b", "…", error.what)
             return None
 
     def _follow(self, start: int) -> None:
