@@ -204,6 +204,7 @@ class Expressions:
         if amount.op == "CONST" and amount.value < width and node.op != "INT_SRIGHT":
             sign = "<<" if node.op == "INT_LEFT" else ">>"
             moved = f"({text} {sign} {amount.value})"
+            masked = masked and value.width + amount.value > width
             return (f"({moved} & {constant((1 << width) - 1, bits)})" if masked else moved), bits
         # Amounts beyond 64 bits only matter in that they are too large.
         if amount.width > 64:

@@ -181,13 +181,21 @@ class ProcedurePrinter:
         margin = "    " if scoped else "  "
         if scoped:
             yield "  {"
+        otherwise = ""  # an `else` that is only worth printing if something follows
         for line in translated.lines:
             indent = margin + "  " * line.depth
+            if line.content == "} else {":
+                otherwise = indent + line.content
+                continue
             if isinstance(line.content, str):
-                yield indent + line.content
+                texts = [line.content]
             else:
-                for text in self._end(line.content, translated, procedure, following, labels):
-                    yield indent + text
+                texts = list(self._end(line.content, translated, procedure, following, labels))
+            if otherwise and texts:
+                if texts != ["}"]:
+                    yield otherwise
+                otherwise = ""
+            yield from (indent + text for text in texts)
         if scoped:
             yield "  }"
 
@@ -220,8 +228,9 @@ class ProcedurePrinter:
     def _call(self, target: int | None) -> Iterator[str]:
         owner = None
         if target is not None:
-            yield f"mc_pc = {self.number(target)};"
             owner = self.owner(target)
+            name = self._names.get(target & self._mask) if owner is None else None
+            yield f"mc_pc = {self.number(target)};" + (f" /* {comment(name)} */" if name else "")
         yield f"MC_CALL({owner.name if owner is not None else 'mc_enter'});"
 
     def print_enter(self) -> Iterator[str]:

@@ -92,7 +92,7 @@ ENDS = """\
 #define MC_MAX_DEPTH 2000u
 #define MC_CALL(procedure) do { if (mc_depth < MC_MAX_DEPTH) { mc_depth++; procedure(); mc_depth--; } } while (0)
 #define MC_AT(address) (mc_at = (address))
-static u32 mc_depth;
+static MC_UNUSED u32 mc_depth;
 ADDRESS mc_pc; /* the program counter, whenever control passes between procedures */
 ADDRESS mc_at; /* the last instruction that could trap */
 u64 mc_taken;  /* the input read last */

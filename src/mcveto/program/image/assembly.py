@@ -55,16 +55,7 @@ def load(request: LoadRequest) -> Image:
     image = elf.load(inner)
     symbols = {name: address for name, address in image.symbols.items() if not name.startswith(".Lline_table_start")}
     # The text is what the user has; the object's bytes follow from it.
-    notes = (*image.notes, *_import_note(image))
-    return replace(image, sha256=hashlib.sha256(request.data).hexdigest(), symbols=symbols, notes=notes)
-
-
-def _import_note(image: Image) -> list[str]:
-    if not image.imports:
-        return []
-    names = sorted(image.imports)
-    listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-    return [f"not defined in the text: {listed}; calling them is not modelled unless the spec says what they do"]
+    return replace(image, sha256=hashlib.sha256(request.data).hexdigest(), symbols=symbols)
 
 
 def _guess(text: str, path: str) -> str:
