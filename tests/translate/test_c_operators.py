@@ -66,7 +66,9 @@ def test_operators_compute_the_same_in_c(tmp_path: Path, constants: bool) -> Non
                 node = _node(graph, opcode, tuple(arguments), bits, out)
                 expressions.count([node])
                 text = expressions.text(node, 128)
-                names = "".join(f"  u128 c{number} = {_literal(value)}; (void)c{number};\n" for number, value in enumerate(values))
+                names = "".join(
+                    f"  u128 c{number} = {_literal(value)}; (void)c{number};\n" for number, value in enumerate(values)
+                )
                 body = "".join(f"  {line}\n" for line in declared)
                 functions.append(f"static u128 f{len(functions)}(void) {{\n{names}{body}  return {text};\n}}")
                 mask = (1 << bits) - 1

@@ -40,9 +40,7 @@ def command(binary: str | None, language: str, output: str | None, memory: str, 
     from mcveto.translate.to_c import CTranslation
 
     program = load_program(binary, read_spec(**options))
-    translation = CTranslation(
-        program, "pointers" if memory == "pointers" else "array", dispatch_all=dispatch == "all"
-    )
+    translation = CTranslation(program, "pointers" if memory == "pointers" else "array", dispatch_all=dispatch == "all")
     with _opened(output) as stream:
         for line in translation.lines():
             stream.write(line)

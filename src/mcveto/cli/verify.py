@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.command()
 @program_options
 @click.option("--property", "properties", multiple=True, metavar="NAME", help="reach or return-address (always on).")
-@click.option("--engine", default="dpg", show_default=True, help=f"One of {', '.join(ENGINES)}.")
+@click.option("--engine", default="dpg", show_default=True, help=f"One of {', '.join(ENGINES)}, external:COMMAND.")
 @click.option("--strategy", default="auto", show_default=True, help=f"One of {', '.join(STRATEGIES)}.")
 @click.option("--fold", default="auto", show_default=True, help=f"When traces meet: one of {', '.join(FOLDS)}.")
 @click.option("--steps", default="block", show_default=True, help=f"Step size: one of {', '.join(STEPS)}.")

@@ -17,8 +17,9 @@ from mcveto.machine.faults import Unsupported
 WIDEST = 128
 _LONGEST = 100
 
-# {0} {1} {2}: arguments in the type the operator works in; {m} mask of the result, {im} mask, {s} sign bit and {b} width
-# of the input, {t} the width of that type. A template ending in `&` is masked where the type is wider than the result.
+# {0} {1} {2}: arguments in the type the operator works in; {m} mask of the result, {im} mask, {s} sign bit and {b}
+# width of the input, {t} the width of that type. A template that ends in `&` is masked where the type is wider than the
+# result, one that ends in `?` is a truth value.
 TEMPLATES: dict[str, str] = {
     "INT_ADD": "({0} + {1})&",
     "INT_SUB": "({0} - {1})&",

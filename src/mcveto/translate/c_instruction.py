@@ -7,7 +7,7 @@ nesting depth; a way that ends in a trap does not nest what follows it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mcveto.machine.compiled.nodes import Node
@@ -18,10 +18,10 @@ from mcveto.machine.registers import RegisterLayout
 from .c_expressions import Expressions, constant, type_bits
 from .ways import Event, Explorer, Fork, Fresh, Leave, Load, Stop, Store, Way
 
-_KEYWORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof "
-    "bool true false nullptr main errno stdin stdout stderr unix linux u8 u16 u32 u64 u128".split()
+_KEYWORDS = re.compile(
+    "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|register|"
+    "restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while|asm|typeof|"
+    r"bool|true|false|nullptr|main|errno|stdin|stdout|stderr|unix|linux|u\d+|t\d+|mc_\w*"
 )
 
 
@@ -30,7 +30,7 @@ def identifier(name: str) -> str:
     text = re.sub(r"[^0-9A-Za-z_]", "_", name.lstrip("."))
     if not text or text[0].isdigit():
         text = f"_{text}"
-    return f"{text}_" if text in _KEYWORDS or text.startswith("mc_") or re.fullmatch(r"t\d+", text) else text
+    return f"{text}_" if _KEYWORDS.fullmatch(text) else text
 
 
 def comment(text: str) -> str:
@@ -81,7 +81,7 @@ class InstructionPrinter:
         self.sizes: set[int] = set()
         """Sizes of the memory accesses that occur, in bytes."""
         self._cells = layout.cells
-        self._names = {cell.number: f"{identifier(cell.name)}" for cell in layout.cells}
+        self._names = {cell.number: identifier(cell.name) for cell in layout.cells}
         self._address_bits = address_bits
         # The decoding mode is a function of the program counter: written by every instruction before it is read.
         self._mode_cell = mode_cell
@@ -90,12 +90,15 @@ class InstructionPrinter:
         self._expressions = Expressions(self.cell, self._line)
         self._written: set[int] = set()
         self._journal = False
+        self.way: Way | None = None
+        """The ways through the instruction translated last."""
 
     def cell(self, number: int) -> tuple[str, int]:
         """(variable, width) of a register cell."""
         return self._names[number], self._cells[number].bits
 
     def translate(self, instruction: Instruction) -> Translated:
+        self.way = None
         try:
             return self._translate(instruction)
         except Unsupported as error:
@@ -110,7 +113,7 @@ class InstructionPrinter:
         return f"MC_AT({constant(instruction.pc, self._address_bits)});"
 
     def _translate(self, instruction: Instruction) -> Translated:
-        way = self._explorer.explore(instruction)
+        way = self.way = self._explorer.explore(instruction)
         self._lines, self._depth = [], 0
         self._written = set()
         self._expressions = Expressions(self.cell, self._line)
@@ -268,6 +271,3 @@ def _needs_journal(way: Way, stored: bool = False) -> bool:
     if isinstance(way, Fork):
         return _needs_journal(way.taken, stored) or _needs_journal(way.other, stored)
     return stored and isinstance(way, Stop)
-
-
-Printer = Callable[[Instruction], Translated]

@@ -1,10 +1,10 @@
 """Procedures in C: each a `void` function without parameters, its instructions in the order of addresses.
 
-A procedure owns the addresses from its start to the next one. `mc_pc` holds the program counter whenever control passes
-between procedures, so that the C stack is only a convenience: a procedure entered begins with a dispatch on `mc_pc`; one
-that is left by a jump elsewhere returns, and whoever called it sees that `mc_pc` is not where it expected to go on and
-dispatches again, up to the loop in `mc_run`. Returns to other places than the caller, tail calls, jumps into the middle
-of procedures and recursion deeper than the C stack allows all come out right in this way.
+A procedure owns the addresses from its start to the next one. `mc_pc` holds the program counter whenever control
+passes between procedures, so that the C stack is only a convenience: a procedure entered begins with a dispatch on
+`mc_pc`; one that is left by a jump elsewhere returns, and whoever called it sees that `mc_pc` is not where it expected
+to go on and dispatches again, up to the loop in `mc_run`. Returns to other places than the caller, tail calls, jumps
+into the middle of procedures and recursion deeper than the C stack allows all come out right in this way.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def partition(
     limit = -1
     for pc in pcs:
         address = code_address(pc)
-        if address in known and (not procedures or procedures[-1].start != address) or address >= limit:
+        starts_here = address in known and (not procedures or procedures[-1].start != address)
+        if starts_here or address >= limit:
             limit = _limit(limits, address)
             name = f"fn_{identifier(names[address]) if address in names else f'{address:08x}'}"
             if name in taken:

@@ -1,9 +1,9 @@
 """The fixed part of a translation: types, operators, memory access, traps, and the two harnesses.
 
 Compiled as it is, the C is a verification task: unspecified state and inputs come from `__VERIFIER_nondet_*`, a target
-calls `reach_error`. Whatever the translation does not model calls `reach_error` as well (after setting `mc_cut`), so that
-a tool cannot conclude anything from paths that were cut. With -DMC_RUN it is a program that reads an initial state and
-inputs from a file, runs, and prints how and in which state the run ended.
+calls `reach_error`. Whatever the translation does not model calls `reach_error` as well (after setting `mc_cut`), so
+that a tool cannot conclude anything from paths that were cut. With -DMC_RUN it is a program that reads an initial state
+and inputs from a file, runs, and prints how and in which state the run ended.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ static inline MC_UNUSED u32 mc_lzcountN(uN a, u32 bits) {
   for (; a; a >>= 1) bits--;
   return bits;
 }
-static inline MC_UNUSED uN mc_leftN(uN a, u64 amount, u32 bits, uN mask) { return amount < bits ? a << amount & mask : 0; }
+static inline MC_UNUSED uN mc_leftN(uN a, u64 amount, u32 bits, uN mask) {
+  return amount < bits ? a << amount & mask : 0;
+}
 static inline MC_UNUSED uN mc_rightN(uN a, u64 amount, u32 bits, uN mask) {
   return amount < bits ? a >> amount & mask : 0;
 }
@@ -83,9 +85,7 @@ def operators(bits: int) -> str:
 def fault_kinds() -> str:
     names = ", ".join(f"MC_{kind.name} = {int(kind)}" for kind in FaultKind)
     labels = ", ".join(f'"{kind.label}"' for kind in FaultKind)
-    return (
-        f"enum {{ {names} }};\n#ifdef MC_RUN\nstatic const char *const mc_fault_names[] = {{ {labels} }};\n#endif\n"
-    )
+    return f"enum {{ {names} }};\n#ifdef MC_RUN\nstatic const char *const mc_fault_names[] = {{ {labels} }};\n#endif\n"
 
 
 ENDS = """\
@@ -96,6 +96,7 @@ static MC_UNUSED u32 mc_depth;
 ADDRESS mc_pc; /* the program counter, whenever control passes between procedures */
 ADDRESS mc_at; /* the last instruction that could trap */
 u64 mc_taken;  /* the input read last */
+u64 mc_chosen; /* the unspecified register of the entry state chosen last */
 void mc_enter(void);
 #ifdef MC_RUN
 static u32 mc_undo_count;
@@ -214,15 +215,14 @@ def accessors(sizes: frozenset[int], address_bits: int, big_endian: bool) -> str
             for place, shift in zip(places, shifts, strict=True)
         )
         checks = "".join(f"  p[{at}] = mc_byte({place}, MC_WRITE);\n" for at, place in enumerate(places))
-        sets = "".join(
-            f"  *p[{at}] = (u8)(v{f' >> {shift}' if shift else ''});\n" for at, shift in enumerate(shifts)
-        )
+        sets = "".join(f"  *p[{at}] = (u8)(v{f' >> {shift}' if shift else ''});\n" for at, shift in enumerate(shifts))
         kept = "".join(f"  mc_keep(p[{at}]);\n" for at in range(size))
+        given = f"({address} a, {kind} v)"
         parts.append(
             f"static MC_UNUSED {kind} mc_load{bits}({address} a) {{ return {joined}; }}\n"
-            f"static MC_UNUSED void mc_store{bits}({address} a, {kind} v) {{\n  u8 *p[{size}];\n{checks}{sets}}}\n"
+            f"static MC_UNUSED void mc_store{bits}{given} {{\n  u8 *p[{size}];\n{checks}{sets}}}\n"
             f"#ifdef MC_RUN\n"
-            f"static MC_UNUSED void mc_jstore{bits}({address} a, {kind} v) {{\n  u8 *p[{size}];\n{checks}{kept}{sets}}}\n"
+            f"static MC_UNUSED void mc_jstore{bits}{given} {{\n  u8 *p[{size}];\n{checks}{kept}{sets}}}\n"
             f"#else\n#define mc_jstore{bits} mc_store{bits}\n#endif\n"
         )
     return "".join(parts)
@@ -370,7 +370,9 @@ def run_harness(address_bits: int, pointers: bool) -> str:
     if not pointers:
         return text.replace("  mc_map();\n", "")
     before_main = "int main(int argc, char **argv)"
-    text = text.replace(before_main, f"MAPS{before_main}").replace("  mc_run();\n}\n#else", "  mc_protect();\n  mc_run();\n}\n#else")
+    text = text.replace(before_main, f"MAPS{before_main}").replace(
+        "  mc_run();\n}\n#else", "  mc_protect();\n  mc_run();\n}\n#else"
+    )
     head, tail = text.split("MAPS")
     inner = POINTER_MAP.removeprefix("#ifdef MC_RUN\n").removesuffix("#endif\n")
     return head + inner + tail

@@ -19,11 +19,14 @@ from mcveto.machine.memory import EXECUTE, RegionSpec
 from mcveto.machine.pcode import Instruction, Space, Transfer
 from mcveto.program.program import Program
 
-from .c_instruction import Translated
-from .c_instruction import Printer as Translate
+from .c_instruction import InstructionPrinter, Translated
+from .constants import after
 
-_PADDING = 8
+# So many zero bytes, or zeros up to the end, are padding and no code, whatever they decode to.
+_PADDING = 16
 _MAX_SCANNED = 64 << 20
+# Smaller constants are hardly ever addresses.
+_LOWEST = 0x1000
 
 
 @dataclass(slots=True)
@@ -42,12 +45,12 @@ class Code:
 
 
 class Discovery:
-    def __init__(self, program: Program, decoder: Decoder, translate: Translate) -> None:
+    def __init__(self, program: Program, decoder: Decoder, printer: InstructionPrinter) -> None:
         self._program = program
         self._image = program.image
         self._decoder = decoder
         self._row = decoder.row
-        self._translate = translate
+        self._printer = printer
         self._regions = [region for region in program.space.regions if region.permissions & EXECUTE]
         self._region_starts = [region.start for region in self._regions]
         self._covered = {region.start: bytearray(region.size) for region in self._regions}
@@ -122,6 +125,8 @@ class Discovery:
         code = self._code_at(pc)
         if not code:
             return None
+        if not any(code) and self._is_padding(self._row.code_address(pc)):
+            return None
         try:
             return self._decoder.decode(pc, code)
         except Unsupported as error:
@@ -129,33 +134,42 @@ class Discovery:
             self._complaints[self._row.code_address(pc)] = re.sub(r"\b(0x)?[0-9a-f]{4,}\b", "…", error.what)
             return None
 
+    def _is_padding(self, address: int) -> bool:
+        region = self._region(address)
+        assert region is not None
+        offset = address - region.start
+        return not any(region.content[offset : offset + _PADDING])
+
     def _follow(self, start: int) -> None:
         """Translates everything that direct control flow reaches from `start`."""
-        pending = [start]
+        pending: list[tuple[int, dict[int, int]]] = [(start, {})]
         instructions = self.code.instructions
         while pending:
-            pc = pending.pop()
+            pc, known = pending.pop()
             if pc in instructions:
                 continue
             instruction = self._decode(pc)
             if instruction is None:
                 continue
-            translated = instructions[pc] = self._translate(instruction)
+            translated = instructions[pc] = self._printer.translate(instruction)
             self._cover(pc, instruction)
+            way = self._printer.way
+            known, made = after(way, known) if way is not None else ({}, set())
             following = pc + instruction.size & self._row.address_mask
             for end in translated.ends():
                 if end.transfer is Transfer.CALL:
                     if end.target is not None and end.target != following:
                         self._add_target(end.target)
-                        pending.append(end.target)
+                        pending.append((end.target, {}))
                     self.code.targets.add(following)
-                    pending.append(following)
+                    pending.append((following, {}))
                 elif end.target is not None:
-                    pending.append(end.target)
-            for constant in self._constants(instruction):
-                if constant != following and self._region(self._row.code_address(constant)) is not None:
+                    pending.append((end.target, known))
+            direct = {end.target for end in translated.ends()}
+            for constant in sorted({*self._constants(instruction), *made} - direct - {following}):
+                if constant >= _LOWEST and self._region(self._row.code_address(constant)) is not None:
                     self.code.targets.add(constant)
-                    pending.append(constant)
+                    pending.append((constant, {}))
 
     def _constants(self, instruction: Instruction) -> Iterator[int]:
         """Constants among the operands that could be code addresses."""
@@ -163,10 +177,9 @@ class Discovery:
             if op.opcode in ("BRANCH", "CBRANCH", "CALL", "TRAP"):
                 continue
             for varnode in op.inputs:
-                if varnode.space is Space.CONST and varnode.size == self._row.address_bytes:
-                    address = self._row.code_address(varnode.offset)
-                    if varnode.offset >= 0x1000 and address % self._row.alignment == 0:
-                        yield varnode.offset
+                fits = varnode.space is Space.CONST and varnode.size == self._row.address_bytes
+                if fits and self._row.code_address(varnode.offset) % self._row.alignment == 0:
+                    yield varnode.offset
 
     def _constants_in_data(self) -> Iterator[int]:
         """Aligned words in memory that are addresses of executable bytes: jump tables, function pointers."""
@@ -192,7 +205,7 @@ class Discovery:
                 if not low <= value < high:
                     continue
                 address = self._row.code_address(value)
-                if self._region(address) is not None and address % self._row.alignment == 0 and address >= 0x1000:
+                if self._region(address) is not None and address % self._row.alignment == 0 and address >= _LOWEST:
                     self.code.targets.add(value)
                     yield value
 
@@ -227,7 +240,7 @@ class Discovery:
                 position += 1
                 continue
             zeros = _zeros(region.content, position, end)
-            if zeros >= _PADDING:
+            if zeros >= _PADDING or (zeros and position + zeros == region.size):
                 self._lose(region.start + position, zeros, "zero bytes")
                 position += zeros
                 fresh = True

@@ -1,10 +1,10 @@
 """A program as one C file, in the manner of AIR (air-powerpc, §3), from the P-code that every engine runs.
 
-Registers become global variables, procedures `void` functions, every instruction the statements its P-code means; memory
-is a byte array per region (`array`) or whatever C pointers point to (`pointers`, as in AIR). Deviations from the paper:
-statements are generated from the semantics instead of written per instruction, values are unsigned and exact, both byte
-orders and all instruction sets are covered, returns and indirect jumps go where the machine would go, and everything
-that is not translated traps (the paper does not say what happens there).
+Registers become global variables, procedures `void` functions, every instruction the statements its P-code means;
+memory is a byte array per region (`array`) or whatever C pointers point to (`pointers`, as in AIR). Deviations from the
+paper: statements are generated from the semantics instead of written per instruction, values are unsigned and exact,
+both byte orders and all instruction sets are covered, returns and indirect jumps go where the machine would go, and
+everything that is not translated traps (the paper does not say what happens there).
 
 The translation is of the bytes at entry. Code in writable memory checks that it is unchanged before each instruction.
 """
@@ -64,7 +64,7 @@ class CTranslation:
             None if mode is None else mode.number,
             [call.bits for call in program.spec.input_calls],
         )
-        self.code: Code = Discovery(program, self._decoder, self._printer.translate).run()
+        self.code: Code = Discovery(program, self._decoder, self._printer).run()
         self._names = _names(program)
         executable = [(region.start, region.end) for region in program.space.regions if region.permissions & EXECUTE]
         self.procedures: list[Procedure] = partition(self.code, row.code_address, self._names, executable)
@@ -97,6 +97,15 @@ class CTranslation:
     def registers(self) -> list[str]:
         """The registers the C has, by their names in the machine."""
         return [self._decoder.layout.cells[number].name for number in self._cells]
+
+    @property
+    def unspecified_registers(self) -> list[str]:
+        """The registers that `mc_reset` gives unknown values of at most 64 bits, in order."""
+        cells = self._program.decoder.layout.cells
+        fixed = {cells[number].name for number in self._program.registers}
+        fixed.update(register.cell for register in self._program.input_registers)
+        used = [self._decoder.layout.cells[number] for number in self._cells]
+        return [cell.name for cell in used if cell.name not in fixed and cell.bits <= 64]
 
     def lines(self) -> Iterator[str]:
         yield from self._header()
@@ -145,7 +154,8 @@ class CTranslation:
     def _header(self) -> Iterator[str]:
         image, summary = self._program.image, self.summary
         yield f"/* {comment(image.path)}, {image.isa}, sha256 {image.sha256}"
-        yield f"   Entry {self._program.entry:#x}; {summary.instructions} instructions in {summary.procedures} procedures."
+        counts = f"{summary.instructions} instructions in {summary.procedures} procedures"
+        yield f"   Entry {self._program.entry:#x}; {counts}."
         yield "   Compile with -DMC_RUN to get a program that runs; without, it is a task for a verifier of C programs."
         for assumption in self._program.assumptions:
             yield f"   Assumed: {comment(assumption)}."
@@ -206,14 +216,17 @@ class CTranslation:
                 if value and place - region.start < len(content):
                     content[place - region.start] = value
         shown = bytes(content).rstrip(b"\0")
-        rights = "".join(letter if region.permissions & bit else "-" for letter, bit in zip("rwx", (4, 2, 1), strict=True))
+        rights = "".join(
+            letter if region.permissions & bit else "-" for letter, bit in zip("rwx", (4, 2, 1), strict=True)
+        )
         yield f"/* {comment(region.name)}: {region.start:#x}-{region.end:#x} {rights} */"
         if self._pointers:
             yield "#ifdef MC_RUN"
             yield from _array(f"mc_content_{index}", max(len(shown), 1), shown, "const ")
             yield "#endif"
         elif _unknown(region) > _MANY:
-            yield f"#ifdef MC_RUN\nstatic u8 mc_memory_{index}[{region.size}];\n#else\nstatic u8 *mc_memory_{index};\n#endif"
+            yield f"#ifdef MC_RUN\nstatic u8 mc_memory_{index}[{region.size}];"
+            yield f"#else\nstatic u8 *mc_memory_{index};\n#endif"
         else:
             yield from _array(f"mc_memory_{index}", region.size, shown, "")
 
@@ -225,7 +238,7 @@ class CTranslation:
             name, _ = self._printer.cell(piece.cell.number)
             bits = type_bits(piece.bits)
             tests = " || ".join(f"{name} == {constant(number, bits)}" for number in sorted(convention.numbers))
-            yield f"#ifdef MC_RUN\n  mc_take_back();\n  if ({tests}) mc_finish(\"exited\", mc_at, \"\");"
+            yield f'#ifdef MC_RUN\n  mc_take_back();\n  if ({tests}) mc_finish("exited", mc_at, "");'
             yield f"#else\n  if ({tests}) exit(0);\n#endif"
         yield "  mc_unsupported();\n}"
 
@@ -274,7 +287,7 @@ class CTranslation:
             elif cell.name not in inputs and bits > 64:
                 yield f"  {name} = mc_u128(mc_any({min(significant, bits) - 64}u), mc_any(64u));"
             elif cell.name not in inputs:
-                yield f"  {name} = ({kind})mc_any({significant}u);"
+                yield f"  mc_chosen = mc_any({significant}u);\n  {name} = ({kind})mc_chosen;"
         if not self._pointers:
             yield from self._reset_memory()
         yield "}\n#endif"
@@ -293,8 +306,10 @@ class CTranslation:
                 at = max(at, end)
         taken = self._program.input_memory
         for start, end in taken:
-            yield f"  for (u{self._bits} at = {self._number(start)}; at != {self._number(end)}; at++)"
-            yield "    *mc_place(at) = (u8)mc_input(0u, 8u);"
+            for index, region in enumerate(regions):
+                low, high = max(start, region.start) - region.start, min(end, region.end) - region.start
+                if low < high:
+                    yield f"  for (u32 at = {low}u; at < {high}u; at++) mc_memory_{index}[at] = (u8)mc_input(0u, 8u);"
         for index, region in enumerate(regions):
             for low, high in region.unspecified if _unknown(region) <= _MANY else ():
                 for offset in range(low, high):
@@ -308,7 +323,7 @@ class CTranslation:
         yield "static const struct { const char *name; void *place; u32 size; } mc_registers[] = {"
         layout = self._decoder.layout
         for number in self._cells:
-            name, bits = self._printer.cell(number)
+            name, _ = self._printer.cell(number)
             yield f'  {{"{layout.cells[number].name}", &{name}, sizeof {name}}},'
         if not self._cells:
             yield '  {"pc", &mc_pc, sizeof mc_pc},'
@@ -327,7 +342,11 @@ def _unknown(region: RegionSpec) -> int:
 
 def _array(name: str, size: int, content: bytes, qualifier: str) -> Iterator[str]:
     if not content:
-        yield f"static {qualifier}u8 {name}[{size}];" if not qualifier else f"static {qualifier}u8 {name}[{size}] = {{0}};"
+        yield (
+            f"static {qualifier}u8 {name}[{size}];"
+            if not qualifier
+            else f"static {qualifier}u8 {name}[{size}] = {{0}};"
+        )
         return
     yield f"static {qualifier}u8 {name}[{size}] = {{"
     for at in range(0, len(content), _BYTES_PER_LINE):

@@ -83,7 +83,7 @@ def _assemble(request: LoadRequest, isa: str) -> bytes:
         command = [sys.executable, "-m", "ziglang", "cc", "-target", triple, *flags]
         command += ["-Wa,-L", "-Wno-unused-command-line-argument", "-I", str(folder)]
         command += ["-c", str(source), "-o", str(output)]
-        caches = {name: scratch for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
+        caches = dict.fromkeys(("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"), scratch)
         try:
             done = subprocess.run(
                 command,
