@@ -106,7 +106,7 @@ class Expressions:
     def declare(self, node: Node, text: str, bits: int) -> str:
         """A local variable for a node, holding `text` of type u<bits>."""
         self._count += 1
-        name = f"t{self._count}"
+        name = f"mc{self._count}"
         self._line(f"u{bits} {name} = {text};")
         self.names[node.serial] = (name, bits)
         self.widest = max(self.widest, bits)

@@ -21,7 +21,7 @@ from .ways import Event, Explorer, Fork, Fresh, Leave, Load, Stop, Store, Way
 _KEYWORDS = re.compile(
     "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|register|"
     "restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while|asm|typeof|"
-    r"bool|true|false|nullptr|main|errno|stdin|stdout|stderr|unix|linux|u\d+|t\d+|mc_\w*"
+    r"bool|true|false|nullptr|main|errno|stdin|stdout|stderr|unix|linux|u\d+|mc\d+|mc_\w*"
 )
 
 

@@ -260,4 +260,4 @@ class ProcedurePrinter:
 
 
 def _declares(line: str) -> bool:
-    return line.startswith(("u32 t", "u64 t", "u128 t"))
+    return line.startswith(("u32 mc", "u64 mc", "u128 mc"))
