@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from mcveto.machine.compiled.machine import CompiledMachine
 from mcveto.machine.emulator import Machine
 from mcveto.program.exits import run_to_end
 from mcveto.program.inputs import InputSource
@@ -21,7 +22,7 @@ from mcveto.translate.to_c import CTranslation
 
 WARNINGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror")
 _CHUNK = 60_000
-MAX_STEPS = 300_000
+MAX_STEPS = 3_000_000
 
 
 def compiler() -> list[str]:
@@ -59,13 +60,8 @@ class Final:
 def emulated(program: Program, inputs: Sequence[int], seed: int, names: Sequence[str], state: Path) -> Final | None:
     """The final state of the emulator; writes the initial one to `state`. None if the run does not end."""
     source = InputSource(inputs, seed)
-    machine = program.machine(source, seed)
-    lines = [f"r {name} {_value(machine, name):x}" for name in names]
-    for region in machine.memory.regions:
-        for at in range(0, len(region.data), _CHUNK):
-            part = region.data[at : at + _CHUNK]
-            if any(part):
-                lines.append(f"m {region.start + at:x} {part.hex()}")
+    machine = program.machine(source, seed, make=CompiledMachine)
+    lines = state_lines(machine, names)
     consumed = len(source.consumed)
     outcome = run_to_end(program, machine, MAX_STEPS)
     lines += [f"i {item.value & (1 << item.bits) - 1:x}" for item in source.consumed[consumed:]]
@@ -73,10 +69,22 @@ def emulated(program: Program, inputs: Sequence[int], seed: int, names: Sequence
     if outcome.kind == "limit":
         return None
     memory = {region.start: zlib.crc32(region.data) for region in machine.memory.regions}
-    return Final(outcome.kind, outcome.pc, {name: _value(machine, name) for name in names}, memory)
+    return Final(outcome.kind, outcome.pc, {name: register_value(machine, name) for name in names}, memory)
 
 
-def _value(machine: Machine, name: str) -> int:
+def state_lines(machine: Machine, names: Sequence[str]) -> list[str]:
+    """The state of a machine, as the translation reads it."""
+    lines = [f"r {name} {register_value(machine, name):x}" for name in names]
+    for region in machine.memory.regions:
+        for at in range(0, len(region.data), _CHUNK):
+            part = region.data[at : at + _CHUNK]
+            if any(part):
+                lines.append(f"m {region.start + at:x} {part.hex()}")
+    lines.append(f"p {machine.pc:x}")
+    return lines
+
+
+def register_value(machine: Machine, name: str) -> int:
     """A register of the translation; vector registers are split there into lanes NAME_OFFSET."""
     layout = machine.decoder.layout
     if name in layout.names:

@@ -158,7 +158,7 @@ class ProcedurePrinter:
         yield "  default: break;"
         yield "  }"
         inside = f"{self.address_text()} - {self.number(procedure.start)} < "
-        yield f"  if ({inside}{self.number(procedure.end - procedure.start)}) mc_unknown_target();"
+        yield f"  if ({inside}{self.number(procedure.end - procedure.start)}) mc_nowhere();"
         yield "  return;"
         for at, pc in enumerate(procedure.pcs):
             following = procedure.pcs[at + 1] if at + 1 < len(procedure.pcs) else None
@@ -244,12 +244,12 @@ class ProcedurePrinter:
     def _search(self, low: int, high: int, indent: str) -> Iterator[str]:
         if high - low == 0:
             yield f"{indent}(void)at;"
-            yield f"{indent}mc_outside();"
+            yield f"{indent}mc_nowhere();"
         elif high - low == 1:
             procedure = self._procedures[low]
             size = self.number(procedure.end - procedure.start)
             yield f"{indent}if (at - {self.number(procedure.start)} < {size}) {procedure.name}();"
-            yield f"{indent}else mc_outside();"
+            yield f"{indent}else mc_nowhere();"
         else:
             middle = (low + high) // 2
             yield f"{indent}if (at < {self.number(self._procedures[middle].start)}) {{"

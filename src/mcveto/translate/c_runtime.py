@@ -304,6 +304,8 @@ static void mc_read_state(const char *path) {
             memcpy((u8 *)mc_registers[at].place + (*(u8 *)&probe ? byte : size - 1 - byte), &value, 1);
           }
         }
+    } else if (kind == 'p' && fscanf(mc_state, "%llx", &address) == 1) {
+      mc_entry = (ADDRESS)address;
     } else if (kind == 'm' && fscanf(mc_state, "%llx %131071s", &address, digits) == 2) {
       for (u32 at = 0; digits[2 * at]; at++) {
         char pair[3] = {digits[2 * at], digits[2 * at + 1], 0};

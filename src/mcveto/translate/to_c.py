@@ -135,7 +135,8 @@ class CTranslation:
             yield from self._procedure_printer.print(procedure)
         yield ""
         yield from self._reset()
-        yield f"static void mc_run(void) {{\n  mc_pc = {self._number(self._program.entry)};\n  for (;;) mc_enter();\n}}"
+        yield f"static u{self._bits} mc_entry = {self._number(self._program.entry)};"
+        yield "static void mc_run(void) {\n  mc_pc = mc_entry;\n  for (;;) mc_enter();\n}"
         yield from self._tables()
         yield c_runtime.run_harness(self._bits, self._pointers)
 
@@ -245,7 +246,8 @@ class CTranslation:
     def _outside(self) -> Iterator[str]:
         """What happens where there is no procedure."""
         program = self._program
-        yield "static void mc_outside(void) {"
+        yield "/* where the run ends although nothing is translated there, or traps because nothing is */"
+        yield "static _Noreturn void mc_nowhere(void) {"
         address = self._procedure_printer.address_text()
         yield f"  if ({address} == {self._number(program.return_sentinel)}) mc_halt(mc_pc);"
         for kind, places in (("mc_target", program.targets), ("mc_halt", program.halts)):
