@@ -1,4 +1,4 @@
-"""Stands in for a verifier of C programs: compiles the task, runs it once with given inputs, and reports in CBMC's format.
+"""Stands in for a verifier of C programs: compiles the task, runs it once with given inputs, reports as CBMC does.
 
 python fake_verifier.py VALUES FILE     VALUES: 1,2,3 for the inputs in order; the rest of the state is zero
 python fake_verifier.py safe FILE       only claims that nothing is wrong
@@ -23,7 +23,8 @@ unsigned int __VERIFIER_nondet_uint(void) {{ return 0; }}
 """
 _INPUT = "mc_taken = mc_any(bits);"
 _RECORDED = """mc_taken = fake_next() & (bits < 64 ? ((u64)1 << bits) - 1 : ~(u64)0);
-  printf("State 7 file program.c function mc_input line 9 thread 0\\n  mc_taken=%lluull (0)\\n", (unsigned long long)mc_taken);
+  printf("State 7 file program.c function mc_input line 9 thread 0\\n");
+  printf("  mc_taken=%lluull (0)\\n", (unsigned long long)mc_taken);
   fflush(stdout);"""
 
 
