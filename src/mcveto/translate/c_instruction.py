@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcveto.machine.compiled.nodes import Node
 from mcveto.machine.faults import FaultKind, Unsupported
-from mcveto.machine.pcode import FreshOrigin, Instruction, Transfer
+from mcveto.machine.pcode import BRANCHES, FreshOrigin, Instruction, Space, Transfer
 from mcveto.machine.registers import RegisterLayout
 
-from .c_expressions import Expressions, constant, type_bits
+from .c_expressions import Expressions, type_bits
 from .ways import Event, Explorer, Fork, Fresh, Leave, Load, Stop, Store, Way
 
 _KEYWORDS = re.compile(
@@ -41,16 +41,21 @@ def comment(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Control goes to `target`, or to where `mc_pc` says."""
+    """Control goes to `target`, or to where `mc_pc` says; falling through, to the following instruction."""
 
     transfer: Transfer
     target: int | None
 
 
 @dataclass(frozen=True, slots=True)
+class Here:
+    """The statement that notes the address of the instruction."""
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
     depth: int
-    content: str | End
+    content: str | End | Here
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +68,17 @@ class Translated:
     wide: bool
     problem: str = ""
 
+    @property
+    def following(self) -> int:
+        """The program counter of the instruction behind it."""
+        return self.instruction.pc + self.instruction.size
+
     def ends(self) -> Iterator[End]:
-        return (line.content for line in self.lines if isinstance(line.content, End))
+        return (self.resolved(line.content) for line in self.lines if isinstance(line.content, End))
+
+    def resolved(self, end: End) -> End:
+        """An end with its target, if it falls through."""
+        return End(end.transfer, self.following) if end.transfer is Transfer.FALL else end
 
 
 class InstructionPrinter:
@@ -81,7 +95,7 @@ class InstructionPrinter:
         self.sizes: set[int] = set()
         """Sizes of the memory accesses that occur, in bytes."""
         self._cells = layout.cells
-        self._names = {cell.number: identifier(cell.name) for cell in layout.cells}
+        self._names = _distinct([identifier(cell.name) for cell in layout.cells])
         self._address_bits = address_bits
         # The decoding mode is a function of the program counter: written by every instruction before it is read.
         self._mode_cell = mode_cell
@@ -92,25 +106,31 @@ class InstructionPrinter:
         self._journal = False
         self.way: Way | None = None
         """The ways through the instruction translated last."""
+        # Translations do not depend on the address unless the P-code mentions one.
+        self._known: dict[tuple[object, ...], tuple[Translated, Way | None]] = {}
 
     def cell(self, number: int) -> tuple[str, int]:
         """(variable, width) of a register cell."""
         return self._names[number], self._cells[number].bits
 
     def translate(self, instruction: Instruction) -> Translated:
+        key = None if _mentions_an_address(instruction) else (instruction.ops, instruction.pc & 1)
+        known = self._known.get(key) if key is not None else None
+        if known is not None:
+            self.way = known[1]
+            return replace(known[0], instruction=instruction)
         self.way = None
         try:
-            return self._translate(instruction)
+            result = self._translate(instruction)
         except Unsupported as error:
-            return self.trap(instruction, error.what)
+            result = self.trap(instruction, error.what)
+        if key is not None:
+            self._known[key] = (result, self.way)
+        return result
 
     def trap(self, instruction: Instruction, why: str) -> Translated:
         """The instruction as a trap: it is outside what is modelled."""
-        at = self._at(instruction)
-        return Translated(instruction, (Line(0, at), Line(0, _unsupported(why))), frozenset(), False, why)
-
-    def _at(self, instruction: Instruction) -> str:
-        return f"MC_AT({constant(instruction.pc, self._address_bits)});"
+        return Translated(instruction, (Line(0, Here()), Line(0, _unsupported(why))), frozenset(), False, why)
 
     def _translate(self, instruction: Instruction) -> Translated:
         way = self.way = self._explorer.explore(instruction)
@@ -120,7 +140,7 @@ class InstructionPrinter:
         self._expressions.count(_roots(way, self._mode_cell))
         self._journal = _needs_journal(way)
         if _can_trap(way):
-            self._line(self._at(instruction))
+            self._line(Here())
         if self._journal:
             self._line("MC_BEGIN();")
         self._way(way)
@@ -129,7 +149,7 @@ class InstructionPrinter:
         wide = self._expressions.widest > 64 or any(self._cells[number].bits > 64 for number in cells)
         return Translated(instruction, tuple(self._lines), cells, wide, problem)
 
-    def _line(self, content: str | End) -> None:
+    def _line(self, content: str | End | Here) -> None:
         self._lines.append(Line(self._depth, content))
 
     def _way(self, way: Way) -> None:
@@ -202,18 +222,31 @@ class InstructionPrinter:
         for number, node in writes.items():
             if expressions.reads(node) & writes.keys() - {number}:
                 expressions.keep(node)
-        if expressions.reads(way.target) & writes.keys():
+        if way.transfer is not Transfer.FALL and expressions.reads(way.target) & writes.keys():
             expressions.keep(way.target)
         for number, node in writes.items():
             name, bits = self.cell(number)
             held = type_bits(bits)
             text = expressions.text(node, held)
             self._line(f"{name} = {text};" if bits in (32, 64, 128) else f"{name} = (u{_held(bits)})({text});")
+        if way.transfer is Transfer.FALL:
+            self._line(End(Transfer.FALL, None))
+            return
         if way.target.op == "CONST":
             self._line(End(way.transfer, way.target.value))
             return
         self._line(f"mc_pc = {self._address(way.target)};")
         self._line(End(way.transfer, None))
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    taken: set[str] = set()
+    result = []
+    for number, name in enumerate(names):
+        name = name if name not in taken else f"{name}_{number}"
+        taken.add(name)
+        result.append(name)
+    return result
 
 
 def _held(bits: int) -> int:
@@ -252,8 +285,14 @@ def _roots(way: Way, mode_cell: int | None) -> Iterator[Node]:
         if isinstance(part, Fork):
             yield part.condition
         elif isinstance(part, Leave):
-            yield part.target
+            if part.transfer is not Transfer.FALL:
+                yield part.target
             yield from (node for number, node in part.writes.items() if number != mode_cell)
+
+
+def _mentions_an_address(instruction: Instruction) -> bool:
+    """Whether a branch in the P-code names an address, which may be the one behind this very instruction."""
+    return any(op.opcode in BRANCHES and op.inputs[0].space is Space.RAM for op in instruction.ops)
 
 
 def _can_trap(way: Way) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from mcveto.machine.pcode import Transfer
 
 from .c_expressions import constant
-from .c_instruction import End, Translated, comment, identifier
+from .c_instruction import End, Here, Translated, comment, identifier
 from .discovery import Code
 
 
@@ -168,7 +168,7 @@ class ProcedurePrinter:
         yield "}"
 
     def _return_point(self, translated: Translated) -> int:
-        return translated.instruction.pc + translated.instruction.size & self._address_mask
+        return translated.following & self._address_mask
 
     def _instruction(
         self, translated: Translated, procedure: Procedure, following: int | None, labels: dict[int, str]
@@ -190,8 +190,10 @@ class ProcedurePrinter:
                 continue
             if isinstance(line.content, str):
                 texts = [line.content]
+            elif isinstance(line.content, Here):
+                texts = [f"MC_AT({self.number(instruction.pc)});"]
             else:
-                texts = list(self._end(line.content, translated, procedure, following, labels))
+                texts = list(self._end(translated.resolved(line.content), translated, procedure, following, labels))
             if otherwise and texts:
                 if texts != ["}"]:
                     yield otherwise

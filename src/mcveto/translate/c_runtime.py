@@ -89,7 +89,7 @@ def fault_kinds() -> str:
 
 
 ENDS = """\
-#define MC_MAX_DEPTH 2000u
+#define MC_MAX_DEPTH 256u
 #define MC_CALL(procedure) do { if (mc_depth < MC_MAX_DEPTH) { mc_depth++; procedure(); mc_depth--; } } while (0)
 #define MC_AT(address) (mc_at = (address))
 static MC_UNUSED u32 mc_depth;

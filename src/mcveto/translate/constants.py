@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from mcveto.machine.compiled.nodes import Node
 from mcveto.machine.operators import FUNCTIONS
+from mcveto.machine.pcode import Transfer
 
 from .ways import Leave, Way
 
@@ -53,7 +54,7 @@ def after(way: Way, known: Mapping[int, int]) -> tuple[dict[int, int], set[int]]
             result[number] = value
             if node.op != "CELL":
                 made.add(value)
-    target = evaluate(way.target, known)
+    target = evaluate(way.target, known) if way.transfer is not Transfer.FALL else None
     if target is not None:
         made.add(target)
     return result, made
