@@ -118,12 +118,13 @@ class InstructionPrinter:
         known = self._known.get(key) if key is not None else None
         if known is not None:
             self.way = known[1]
-            return replace(known[0], instruction=instruction)
+            return replace(known[0], instruction=_light(instruction))
         self.way = None
         try:
             result = self._translate(instruction)
         except Unsupported as error:
             result = self.trap(instruction, error.what)
+        result = replace(result, instruction=_light(instruction))
         if key is not None:
             self._known[key] = (result, self.way)
         return result
@@ -288,6 +289,11 @@ def _roots(way: Way, mode_cell: int | None) -> Iterator[Node]:
             if part.transfer is not Transfer.FALL:
                 yield part.target
             yield from (node for number, node in part.writes.items() if number != mode_cell)
+
+
+def _light(instruction: Instruction) -> Instruction:
+    """The instruction without its P-code, of which there would be too much in a large program."""
+    return Instruction(instruction.pc, instruction.bytes, (), instruction.mnemonic, instruction.operands)
 
 
 def _mentions_an_address(instruction: Instruction) -> bool:

@@ -27,6 +27,8 @@ _PADDING = 16
 _MAX_SCANNED = 64 << 20
 # Smaller constants are hardly ever addresses.
 _LOWEST = 0x1000
+# The decoder remembers what it has decoded; a large program would fill the memory.
+_FORGET_EVERY = 1 << 14
 
 
 @dataclass(slots=True)
@@ -153,6 +155,8 @@ class Discovery:
                 continue
             translated = instructions[pc] = self._printer.translate(instruction)
             self._cover(pc, instruction)
+            if len(instructions) % _FORGET_EVERY == 0:
+                self._decoder.forget()
             way = self._printer.way
             known, made = after(way, known) if way is not None else ({}, set())
             following = pc + instruction.size & self._row.address_mask
