@@ -119,19 +119,23 @@ class Discovery:
             address, wanted = address + length, wanted - length
         return found
 
-    def _decode(self, pc: int) -> Instruction | None:
+    def _decode(self, pc: int) -> tuple[Instruction, str] | None:
+        """The instruction at `pc`, and why it cannot be translated if it cannot."""
         hook = self._hooks.get(pc)
         if hook is not None:
             # A copy: operands are resolved to the cells of our own decoder.
-            return Instruction(hook.pc, hook.bytes, hook.ops, hook.mnemonic, hook.operands)
+            return Instruction(hook.pc, hook.bytes, hook.ops, hook.mnemonic, hook.operands), ""
         code = self._code_at(pc)
         if not code:
             return None
         if not any(code) and self._is_padding(self._row.code_address(pc)):
             return None
         try:
-            return self._decoder.decode(pc, code)
+            return self._decoder.decode(pc, code), ""
         except Unsupported as error:
+            outline = self._decoder.outline(pc, code)
+            if outline is not None:
+                return outline, error.what
             # Encodings are left out so that neighbours can share a line.
             self._complaints[self._row.code_address(pc)] = re.sub(r"\b(0x)?[0-9a-f]{4,}\b", "…", error.what)
             return None
@@ -150,16 +154,23 @@ class Discovery:
             pc, known = pending.pop()
             if pc in instructions:
                 continue
-            instruction = self._decode(pc)
-            if instruction is None:
+            decoded = self._decode(pc)
+            if decoded is None:
                 continue
-            translated = instructions[pc] = self._printer.translate(instruction)
+            instruction, refusal = decoded
+            if refusal:
+                translated = self._printer.trap(instruction, refusal)
+            else:
+                translated = self._printer.translate(instruction)
+            instructions[pc] = translated
             self._cover(pc, instruction)
             if len(instructions) % _FORGET_EVERY == 0:
                 self._decoder.forget()
-            way = self._printer.way
+            way = self._printer.way if not refusal else None
             known, made = after(way, known) if way is not None else ({}, set())
             following = pc + instruction.size & self._row.address_mask
+            if translated.problem and instruction.size:
+                pending.append((following, {}))  # what is behind it is code as well, most likely
             for end in translated.ends():
                 if end.transfer is Transfer.CALL:
                     if end.target is not None and end.target != following:
@@ -250,8 +261,8 @@ class Discovery:
                 fresh = True
                 continue
             address = region.start + position
-            unit = self._row.alignment
             pc = address | self._mode_before(address)
+            unit = 4 if len(self._row.modes) > 1 and not pc & 1 else self._row.alignment
             before = len(self.code.instructions)
             if fresh:
                 self.code.targets.add(pc)
