@@ -1,4 +1,4 @@
-"""What verify answers on the programs of examples/air: never the wrong verdict, and the right one where it is known to."""
+"""What verify answers on the programs of examples/air: never the wrong verdict, the right one where it is known to."""
 
 from __future__ import annotations
 
