@@ -214,7 +214,8 @@ class CTranslation:
         for low, high in self._program.image.unspecified:
             for place in range(max(low, region.start), min(high, region.end)):
                 value = self._program.undetermined.byte(place)
-                if value and place - region.start < len(content):
+                if value:
+                    content.extend(bytes(max(place - region.start + 1 - len(content), 0)))
                     content[place - region.start] = value
         shown = bytes(content).rstrip(b"\0")
         rights = "".join(
