@@ -69,7 +69,8 @@ class Question:
             ("frontier", self.frontier, FRONTIERS),
             ("aliasing", self.aliasing, ALIASINGS),
         ):
-            require_available(what, value, known)
+            if not (what == "engine" and value.startswith("external:")):
+                require_available(what, value, known)
         if self.timeout is not None and not (math.isfinite(self.timeout) and self.timeout > 0):
             raise UsageError(f"the time limit must be a positive number of seconds, not {self.timeout}")
         if self.closest <= 0:
@@ -160,6 +161,13 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
     attached = attach(program, question.events)
     program = attached.program
     send(Subject(image.path, image.sha256, targets, program.assumptions, program.notes, attached.names))
+    if question.engine.startswith("external:"):
+        from mcveto.translate.external_tool import verify_externally
+
+        if attached.names:
+            raise UsageError("typestate properties are not translated for other verifiers yet", "use --engine dpg")
+        left = None if question.timeout is None else question.timeout - (time.monotonic() - started)
+        return verify_externally(program, question.engine, left)
     from mcveto.dpg.driver import Limits, Method, Progress
     from mcveto.dpg.fold_policy import run_with_fold
     from mcveto.dpg.frontiers import FrontierChoice

@@ -21,6 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "dpg": {"property", "program", "machine", "logic", "automata"},
     "check": {"program", "machine"},
     "counterexamples": {"property", "program", "machine", "logic", "automata", "dpg"},
+    "translate": {"program", "machine", "logic"},
     "report": set(),
     "cli": {
         "logic",
@@ -31,6 +32,7 @@ ALLOWED: dict[str, set[str]] = {
         "dpg",
         "check",
         "counterexamples",
+        "translate",
         "whilelang",
         "report",
     },

@@ -29,6 +29,7 @@ COMMANDS = {
     "replay": "Run a counterexample again, on every machine that can.",
     "run": "Execute a binary with given or random inputs.",
     "trace": "Show the symbolic path constraint of a run.",
+    "translate": "Write the program as C.",
     "while": "Run, prove, model-check and lower programs of the While language.",
     "verify": "Decide whether any input reaches a target or breaks a return.",
 }

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 @click.option(
     "--event", "events", multiple=True, metavar="NAME=KIND:ADDRESS", help="Where an event of a typestate automaton is."
 )
-@click.option("--engine", default="dpg", show_default=True, help=f"One of {', '.join(ENGINES)}.")
+@click.option("--engine", default="dpg", show_default=True, help=f"One of {', '.join(ENGINES)}, external:COMMAND.")
 @click.option("--strategy", default="auto", show_default=True, help=f"One of {', '.join(STRATEGIES)}.")
 @click.option("--fold", default="auto", show_default=True, help=f"When traces meet: one of {', '.join(FOLDS)}.")
 @click.option("--steps", default="block", show_default=True, help=f"Step size: one of {', '.join(STEPS)}.")

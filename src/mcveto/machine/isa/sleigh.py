@@ -89,6 +89,15 @@ class _Translator:
             raise Unsupported(f"cannot decode {code[:16].hex()}")
         return ops, texts
 
+    def disassemble(self, code: bytes, address: int) -> Any | None:
+        """The text of the first instruction, or None."""
+        self.renew_at(address)
+        try:
+            found = self.context.disassemble(code, address, max_instructions=1).instructions
+        except self._errors:
+            return None
+        return found[0] if found else None
+
 
 class Decoder:
     """Decodes for one instruction set; knows its register layout."""
@@ -122,6 +131,19 @@ class Decoder:
         instruction = self._decode_new(pc, code)
         known.setdefault(instruction.size, {})[instruction.bytes] = instruction
         return instruction
+
+    def outline(self, pc: int, code: bytes) -> Instruction | None:
+        """Extent and text, without a meaning, of an instruction that `decode` refuses; None if it is not even that.
+
+        Only where an instruction set has one decoding mode: elsewhere disassembling may commit context.
+        """
+        address = self.row.code_address(pc)
+        if len(self.row.modes) > 1 or pc & self.row.mode_mask or address % self.row.alignment:
+            return None
+        text = self._translator(0, False).disassemble(code, address)
+        if text is None or text.length > len(code):
+            return None
+        return Instruction(pc, bytes(code[: text.length]), (), text.mnem, text.body)
 
     def forget(self) -> None:
         """Drops every decoded instruction, for those who change the overlay (its tests)."""

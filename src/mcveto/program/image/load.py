@@ -15,7 +15,7 @@ from mcveto.program.image.model import ISAS, Image, address_bits
 from mcveto.program.image.request import LoadRequest
 
 MAX_FILE_SIZE = 2 << 30
-FORMATS = ("elf", "pe", "macho", "ihex", "srec", "raw")
+FORMATS = ("elf", "pe", "macho", "ihex", "srec", "raw", "assembly")
 
 
 def load_image(
@@ -54,6 +54,10 @@ def _load(request: LoadRequest, format_name: str) -> Image:
         from mcveto.program.image import elf
 
         return elf.load(request)
+    if format_name == "assembly":
+        from mcveto.program.image import assembly
+
+        return assembly.load(request)
     from mcveto.program.image import hexfiles, macho, pe
 
     loaders = {
@@ -70,6 +74,8 @@ def _recognise(request: LoadRequest) -> str:
     data = request.data
     if data.startswith(b"\x7fELF"):
         return "elf"
+    if request.path.endswith((".s", ".S")) and b"\0" not in request.data:
+        return "assembly"
     from mcveto.program.image import hexfiles, macho, pe
 
     if pe.looks_like(data):

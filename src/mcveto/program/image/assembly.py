@@ -1,0 +1,112 @@
+"""Assembly text as a program: assembled into a relocatable object, which is then loaded like any other.
+
+The assembler is clang's, from the ziglang package; it reads what gcc and clang write. Labels that assemblers usually
+drop (`.L2`) are kept as names. Functions that the text does not define become imports of the object: calling one is not
+modelled unless the spec says what it is (an input, an assumption, a halt, a target).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from mcveto.errors import InputFileError, UsageError
+from mcveto.program.image.model import Image
+from mcveto.program.image.request import LoadRequest
+
+_TIMEOUT = 300
+_TRIPLES = {
+    "x86-32": ("x86-freestanding",),
+    "x86-64": ("x86_64-freestanding",),
+    "ppc32-be": ("powerpc-freestanding",),
+    "ppc32-le": ("powerpcle-freestanding",),
+    "arm": ("arm-freestanding-eabi", "-mcpu=generic+v7a"),
+    "arm-be8": ("armeb-freestanding-eabi", "-mcpu=generic+v7a"),
+    "aarch64": ("aarch64-freestanding",),
+    "riscv32": ("riscv32-freestanding", "-mcpu=generic_rv32+m+a+c"),
+    "riscv64": ("riscv64-freestanding", "-mcpu=generic_rv64+m+a+c"),
+    "mips32-be": ("mips-freestanding-eabi", "-mcpu=mips32r2"),
+    "mips32-le": ("mipsel-freestanding-eabi", "-mcpu=mips32r2"),
+}
+# What only occurs in the text of one instruction set, with the most specific first.
+_HINTS = (
+    ("ppc32-be", re.compile(r"^\s*(stwu|mflr|mtlr|lwz|lwzu|blr|rlwinm|cmpwi|cmplwi|cmpw|cmplw)\b", re.MULTILINE)),
+    ("x86-64", re.compile(r"%(rax|rbx|rcx|rdx|rsp|rbp|rsi|rdi|rip|r8|r9|r1[0-5])\b|\b(rsp|rbp|rax|rip)\b")),
+    ("x86-32", re.compile(r"%(eax|ebx|ecx|edx|esp|ebp|esi|edi)\b|\b(esp|ebp|eax)\b")),
+)
+
+
+def load(request: LoadRequest) -> Image:
+    text = _without_comments(request.data.decode("utf-8", errors="replace"))
+    isa = request.arch or _guess(text, request.path)
+    if isa not in _TRIPLES:
+        raise UsageError(f"{request.path}: there is no assembler for {isa}", f"one of {', '.join(_TRIPLES)}")
+    assembled = _assemble(request, isa)
+    from mcveto.program.image import elf
+
+    inner = replace(request, data=assembled, arch=isa)
+    image = elf.load(inner)
+    symbols = {name: address for name, address in image.symbols.items() if not name.startswith(".Lline_table_start")}
+    # The text is what the user has; the object's bytes follow from it.
+    return replace(image, sha256=hashlib.sha256(request.data).hexdigest(), symbols=symbols)
+
+
+def _guess(text: str, path: str) -> str:
+    for isa, pattern in _HINTS:
+        if pattern.search(text):
+            return isa
+    raise UsageError(f"{path}: assembly text does not name its machine", "give --arch, e.g. --arch ppc32-be")
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
+
+
+def _assemble(request: LoadRequest, isa: str) -> bytes:
+    if importlib.util.find_spec("ziglang") is None:
+        raise InputFileError(
+            f"{request.path}: assembly text needs an assembler", "pip install ziglang==0.17.0 provides one"
+        )
+    with tempfile.TemporaryDirectory(prefix="mcveto-") as scratch:
+        source = Path(scratch) / f"text{'.S' if request.path.endswith('.S') else '.s'}"
+        output = Path(scratch) / "text.o"
+        source.write_bytes(request.data)
+        folder = Path(request.path).resolve().parent
+        triple, *flags = _TRIPLES[isa]
+        command = [sys.executable, "-m", "ziglang", "cc", "-target", triple, *flags]
+        command += ["-Wa,-L", "-Wno-unused-command-line-argument", "-I", str(folder)]
+        command += ["-c", str(source), "-o", str(output)]
+        caches = dict.fromkeys(("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"), scratch)
+        try:
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                env={**os.environ, **caches},
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_TIMEOUT,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise InputFileError(f"{request.path}: the assembler failed: {error}") from None
+        if done.returncode != 0 or not output.exists():
+            raise InputFileError(f"{request.path}: {_complaint(done.stderr, source)}", f"assembled as {isa}")
+        return output.read_bytes()
+
+
+def _complaint(errors: str, source: Path) -> str:
+    """The assembler's first error as one line."""
+    for line in errors.splitlines():
+        if "error:" in line:
+            place, _, what = line.partition("error:")
+            number = re.search(r":(\d+):", place.replace(str(source), ""))
+            return f"line {number[1]}: {what.strip()}" if number else what.strip()
+    return "the assembler failed"
