@@ -170,6 +170,7 @@ def spec_mapping(spec: Spec) -> dict[str, Any]:
         "regions": [
             {"at": _address(item.at), "size": item.size, "permissions": item.permissions} for item in spec.regions
         ],
+        "models": {_address(at): name for at, name in spec.models},
         "properties": [
             item.name if item.argument is None else {item.name: [_address(at) for at in item.argument]}
             for item in spec.properties

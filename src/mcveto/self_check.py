@@ -29,8 +29,9 @@ def supported(
     """The verdict with what supports it, or UNKNOWN if it does not stand."""
     if verdict.kind != "proved":
         return replace(verdict, is_internal_error=verdict.is_internal_error or verdict.reason.startswith(FAILED))
-    if watched:
-        note = f"no certificate: the checker does not know the typestate properties {', '.join(watched)} yet"
+    if watched or program.spec.models:
+        what = f"the typestate properties {', '.join(watched)}" if watched else "library models"
+        note = f"no certificate: the checker does not know {what} yet"
         return replace(verdict, proof=None, evidence=None, warnings=(note,))
     if verdict.proof is None and question.engine != "dpg":
         return replace(verdict, warnings=(f"engine {question.engine} writes no certificate that could be checked",))

@@ -142,6 +142,7 @@ def test_the_whole_spec_is_in_the_certificate() -> None:
         halt=("stop", 0x1040),
         stack=8192,
         regions=(RegionPermissions(0x1000, 16, "rx"),),
+        models=((0x1060, "memcpy"),),
         properties=(PropertySpec("reach", (0x1050, "error")), PropertySpec("return-address")),
     )
     left_out = {"path", "binary", "expected", "notes"}

@@ -186,7 +186,7 @@ def test_same_command_same_result(spec: str) -> None:
         (["--strategy", "nonsense"], "there is no strategy 'nonsense'"),
         (["--steps", "giant"], "there is no steps 'giant'"),
         (["--property", "memory-safety"], "property memory-safety is not available yet"),
-        (["--property", "lock.fsm"], "there is no property 'lock.fsm'"),
+        (["--property", "nothing.fsm"], "nothing.fsm"),
         (["--report", "x"], "--report is not available yet"),
         (["--unwind", "3"], "--unwind is not available yet"),
         (["--timeout", "0"], "the time limit must be a positive number of seconds"),
