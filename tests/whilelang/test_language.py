@@ -212,7 +212,7 @@ def test_an_unsatisfied_name_of_the_user_is_never_reused() -> None:
 
 
 def test_too_many_conditions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcveto.whilelang.forward.MAX_CONDITIONS", 100)
+    monkeypatch.setattr("mcveto.whilelang.forward.MAX_CONDITIONS", 20)
     branches = "".join(f"if (x{i} > 0) {{ y := y + 1 }}" for i in range(20))
     with pytest.raises(TooLarge):
         check(parse(branches + "assert(y < 3)"), ForwardDerivation(parse(branches + "assert(y < 3)")))

@@ -1,4 +1,4 @@
-"""A Python script that repeats a counterexample in Unicorn, for any instruction set Unicorn has; it needs no mcveto.
+"""A Python script that repeats a counterexample in Unicorn, for instruction sets that can be followed there.
 
 The script is data (memory, registers, the path, what replaced functions return) and one loop that executes instruction
 by instruction and stops where the engine leaves the path.
@@ -106,7 +106,7 @@ def unicorn_script(recording: Recording) -> str | None:
     steps = []
     for step in recording.steps:
         at = row.code_address(step.pc)
-        unit = len(step.code) > 4 and row.overlay in ("arm", "mips")
+        unit = len(step.code) > 4 and row.overlay == "arm"
         until = row.code_address(step.next_pc) if unit else at + len(step.code)
         steps.append((step.pc, until, 0 if step.pc in program.hooks else 8 if unit else 1))
     regions = recording.initial.memory.regions

@@ -1,7 +1,7 @@
 """Unicorn as the other machine of a replay.
 
-One instruction per call; where one of our steps is several of Unicorn's (a branch with its delay slot, an IT block) it
-runs until it arrives where the reference emulator did. Stores to code are followed by forgetting what was translated,
+One instruction per call; where one of our steps is several of Unicorn's (an IT block of Thumb) it runs until it arrives
+where the reference emulator did. Stores to code are followed by forgetting what was translated,
 whether or not Unicorn notices them itself.
 
 Unicorn is not ground truth: instructions about which it is known to contradict the manual (docs/agreement) end the
@@ -34,7 +34,6 @@ _KNOWN_WRONG = {
     "aarch64": ("stxr", "stlxr", "stxp", "stlxp"),
     "riscv": ("sc.",),
     "powerpc": ("stwcx",),
-    "mips": ("sc",),
 }
 
 
@@ -61,7 +60,7 @@ class UnicornFollower:
         thumb = bool(machine.pc & self._row.mode_mask) and self._row.overlay == "arm"
         found = unicorn_isa(isa, self._row.general, thumb)
         if found is None:
-            raise CannotFollow(f"Unicorn does not have {isa}")
+            raise CannotFollow(f"Unicorn does not have {isa}, or cannot be single-stepped in it")
         self._isa = found
         hidden = [name for name in _HIDDEN.get(self._row.overlay, ()) if machine.read(name)]
         if hidden:
@@ -95,7 +94,7 @@ class UnicornFollower:
         mnemonic = self._program.decoder.decode(step.pc, step.bytes).mnemonic
         if mnemonic.startswith(self._known_wrong):
             raise CannotFollow(f"{mnemonic} at {step.pc:#x}, about which Unicorn is known to be wrong")
-        unit = len(step.bytes) > 4 and self._row.overlay in ("arm", "mips")
+        unit = len(step.bytes) > 4 and self._row.overlay == "arm"
         if unit and step.next_pc == step.pc:
             raise CannotFollow(f"a step at {step.pc:#x} that is several of Unicorn's and leads to itself")
         self._interrupt, self._wrote_code = None, False
