@@ -51,7 +51,8 @@ if TYPE_CHECKING:
 @click.option("--seed", type=click.IntRange(0, MAX_SEED), default=0, help="Draws the first run's inputs.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the result as JSON; - prints nothing else.")
 @click.option("--quiet", is_flag=True, help="Print only the first line, and no progress.")
-@click.option("--unwind", metavar="N", help="For engine bmc; not available yet.")
+@click.option("--unwind", type=int, metavar="N", help="For engine bmc: how often a loop is entered again.")
+@click.option("--merge", is_flag=True, help="For engine symex: paths that meet become one.")
 @click.option("--proof", metavar="FILE", help="Write the certificate of a proof, for `mcveto check`.")
 @click.option("--self-check/--no-self-check", default=True, help="Re-prove a proof before it is printed (default).")
 @click.option("--cex", metavar="DIR", help="On a violation, write a folder that repeats it without mcveto.")
@@ -72,7 +73,8 @@ def command(
     seed: int,
     json_file: str | None,
     quiet: bool,
-    unwind: str | None,
+    unwind: int | None,
+    merge: bool,
     proof: str | None,
     self_check: bool,
     cex: str | None,
@@ -82,13 +84,26 @@ def command(
     """Decide whether BINARY can reach a target or return to where it was not called from, for any input."""
     from mcveto.report.json_file import require_folder, require_writable
 
-    for option, value in (("--unwind", unwind), ("--report", report)):
+    for option, value in (("--report", report),):
         if value is not None:
             raise UsageError(f"{option} is not available yet")
     for name in properties:
         require_available("property", name, PROPERTIES)
     question = Question(
-        engine, strategy, fold, steps, timeout, memory, seed, frontier, closest, aliasing, after_violation, self_check
+        engine,
+        strategy,
+        fold,
+        steps,
+        timeout,
+        memory,
+        seed,
+        frontier,
+        closest,
+        aliasing,
+        after_violation,
+        self_check,
+        unwind,
+        merge,
     )
     spec = read_spec(**options)
     if "reach" in properties and not any(item.name == "reach" for item in spec.properties):

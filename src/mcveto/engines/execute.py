@@ -15,6 +15,7 @@ Whatever cannot be done completely is named in `gaps`; then nothing may be calle
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from mcveto.dpg.location import Blocks
 from mcveto.engines.dead_operations import pruned
@@ -86,7 +87,7 @@ class Executor:
         """Executes the block at the state's program counter; the state is used up."""
         self._state = state
         self._result = Result()
-        self._script, state.script = state.script, START
+        self._script, state.script, state.resumes = state.script, START, False
         self._decisions: list[bool] = []
         self._fresh: list[Term] = []
         self._log_before = state.log
@@ -135,6 +136,10 @@ class Executor:
         if number < len(self._script.decisions):
             way = self._script.decisions[number]
             state.path.add(condition if way else t.bnot(condition))
+        elif state.path.holds(condition):
+            way = True
+        elif state.path.holds(t.bnot(condition)):
+            way = False
         else:
             way = state.model is None or bool(state.model.value(condition))
             taken, other = (condition, t.bnot(condition)) if way else (t.bnot(condition), condition)
@@ -180,7 +185,7 @@ class Executor:
             term = as_term(value, 8 * size)
             # Cells may overlap where the address is not aligned: all are read before one is written.
             chosen = {cell: t.eq(address, t.const(cell, address.width)) for cell in cells}
-            if any(b - a < size for a, b in zip(cells, cells[1:], strict=False)):
+            if any(b - a < size for a, b in pairwise(cells)):
                 self._store_bytes(chosen, term, size)
                 return
             for cell, here in chosen.items():
@@ -221,6 +226,7 @@ class Executor:
         twin.log = self._log_before
         twin.steps = state.steps - 1
         twin.script = Script((*self._decisions, way), tuple(self._fresh))
+        twin.resumes = True
         self._result.again.append(twin)
 
     def _model(self) -> Model:
@@ -363,6 +369,7 @@ class Executor:
             twin = state.fork(state.pc, dict(state.registers), state.memory.copy(), others)
             twin.path.add(t.bnot(here))
             twin.script = self._script
+            twin.resumes = True
             self._result.again.append(twin)
         if others is not No.UNSAT:
             state.path.add(here)

@@ -53,7 +53,7 @@ class Exploration:
         self._executor = Executor(program, self._queries, policy.asks_at_forks)
         self._order = Order(Blocks(program).fixed_block)
         self._visited = Visited(self._queries, t.memory("mem", program.space.address_bits))
-        self._pool: list[tuple[tuple[object, ...], int, PathState]] = []
+        self._pool: list[tuple[tuple[int, ...], int, PathState | tuple[object, ...]]] = []
         self._waiting: dict[tuple[object, ...], PathState] = {}
         self._parked: list[PathState] = []
         self._bound = 1 if policy.unwind is None else policy.unwind
@@ -83,8 +83,8 @@ class Exploration:
         self._pushed += 1
         program = self._program
         if self._policy.merges:
-            if not state.script.decisions:
-                key = (state.key, state.pc, state.frames)
+            if not state.resumes:
+                key: tuple[object, ...] = (state.key, state.pc, state.frames)
                 other = self._waiting.get(key)
                 if other is not None:
                     joined = merged(other, state, self._queries, program)
@@ -94,7 +94,7 @@ class Exploration:
                         return
                     key = (*key, self._pushed)
                 self._waiting[key] = state
-                heapq.heappush(self._pool, (state.key, self._pushed, key))  # type: ignore[arg-type]
+                heapq.heappush(self._pool, (state.key, self._pushed, key))
                 return
             heapq.heappush(self._pool, (state.key, self._pushed, state))
             return
@@ -137,8 +137,7 @@ class Exploration:
         if address in program.halts or address == row.code_address(program.return_sentinel):
             self._paths += 1
             return None
-        repeated = self._repeats(state)
-        if repeated and not state.script.decisions:
+        if not state.resumes and self._repeats(state):
             if not self._executor.feasible(state):
                 return None
             if self._visited.covers(state):
@@ -148,7 +147,7 @@ class Exploration:
                 return None
             self._visited.remember(state)
         self._executed[state.pc] = self._executed.get(state.pc, 0) + 1
-        source = state.pc
+        source = state.places[-1][1]
         result = self._executor.run(state)
         return self._take(result, source)
 

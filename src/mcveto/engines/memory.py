@@ -21,10 +21,10 @@ Value = int | Term
 
 
 class ByteOf(NamedTuple):
-    """Byte `index` (of significance) of a word."""
+    """Byte `significance` of a word, the least significant being 0."""
 
     word: Term
-    index: int
+    significance: int
 
 
 Cell = int | ByteOf
@@ -130,9 +130,7 @@ class PathMemory:
         """A store that touches only bytes of these ranges; it cannot be undone."""
         self.base = t.store(self.array(), address, value, self._big_endian)
         self.cells = {
-            where: cell
-            for where, cell in self.cells.items()
-            if not any(low <= where < high for low, high in ranges)
+            where: cell for where, cell in self.cells.items() if not any(low <= where < high for low, high in ranges)
         }
         self.clouds = united([*self.clouds, *ranges])
         self.journal.clear()

@@ -1,4 +1,4 @@
-"""Two states at the same place become one: every value is the first's where the first path was taken, else the second's.
+"""Two states at the same place become one: each value is the first's if the first path was taken, else the second's.
 
 The two paths exclude each other, because they left their last common state by different ways of a fork. So the merged
 path is what both begin with, and one of the two rests; nothing is lost and nothing is added. States are merged only
@@ -60,6 +60,7 @@ def merged(first: PathState, second: PathState, queries: Queries, program: Progr
         first.log if first.log is second.log else Joined(condition, first.log, second.log),
         max(first.steps, second.steps),
         first.script,
+        False,
         first.places,
         first.key,
     )
@@ -85,7 +86,7 @@ def _registers(
             state.registers[number] if number in state.registers else initial_register(layout, cell)
             for state in (first, second)
         )
-        if isinstance(a, int) and isinstance(b, int) and a != b and _is_pointer(a, space) and _is_pointer(b, space):
+        if a != b and _is_pointer(a, space) and _is_pointer(b, space):
             return None
         result[number] = _choose(a, b, condition, cell.bits)
     return result
@@ -112,9 +113,8 @@ def _memories(first: PathMemory, second: PathMemory, condition: Term, space: Add
         start, size = _word(address, a, b, space)
         done.update(range(start, start + size))
         x, y = first.load(start, size), second.load(start, size)
-        if size == width and isinstance(x, int) and isinstance(y, int) and x != y:
-            if _is_pointer(x, space) and _is_pointer(y, space):
-                return None
+        if size == width and x != y and _is_pointer(x, space) and _is_pointer(y, space):
+            return None
         result.store(start, _choose(x, y, condition, 8 * size), size)
     result.journal.clear()
     return result
@@ -125,5 +125,5 @@ def _word(address: int, a: Cell | None, b: Cell | None, space: AddressSpace) -> 
     for cell in (a, b):
         if isinstance(cell, ByteOf):
             size = cell.word.width // 8
-            return (address - (size - 1 - cell.index if space.big_endian else cell.index)), size
+            return (address - (size - 1 - cell.significance if space.big_endian else cell.significance)), size
     return address & ~3, 4

@@ -93,10 +93,14 @@ class Path:
             if any(part in group.terms for group in touched):
                 continue
             self.terms.append(part)
-            terms = tuple([old for group in touched for old in group.terms]) + (part,)
+            terms = (*(old for group in touched for old in group.terms), part)
             merged = Group(terms, keys.union(*(group.keys for group in touched)) if touched else keys)
             for key in merged.keys:
                 self._groups[key] = merged
+
+    def holds(self, term: Term) -> bool:
+        """Whether the term is one of the conjuncts."""
+        return any(term in group.terms for group in self._touched(self._table.of(term)))
 
     def about(self, terms: Iterable[Term]) -> list[Term]:
         """The conjuncts connected with the terms."""

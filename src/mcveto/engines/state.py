@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from mcveto.engines.memory import PathMemory, Value
@@ -67,12 +67,14 @@ class PathState:
     log: Log = None
     steps: int = 0
     script: Script = START
+    resumes: bool = False
+    """Goes on in the middle of what another state was doing, which is therefore no earlier state of its own."""
     places: tuple[tuple[int, int, Loops], ...] = ()
     """For every frame, outermost first: its function, where it is, and the turns of the loops around that place."""
-    key: tuple[object, ...] = field(default=())
+    key: tuple[int, ...] = ()
     """Its place in the order of exploration."""
 
     def fork(self, pc: int, registers: dict[int, Value], memory: PathMemory, model: Model | None) -> PathState:
         return PathState(
-            pc, registers, memory, self.path.copy(), self.frames, model, self.log, self.steps, START, self.places
+            pc, registers, memory, self.path.copy(), self.frames, model, self.log, self.steps, START, False, self.places
         )

@@ -5,12 +5,16 @@ the conjuncts of the path that speak of these inputs are, under the same renamin
 then every continuation of the later one is one of the earlier one. What else the path says is about inputs that the
 state no longer depends on, and the earlier path has a model, so it can be met there too.
 
-This ends loops whose state returns to what it was (locks, protocols, endless waiting), without a bound.
+This ends loops whose state returns to what it was (locks, protocols, endless waiting), without a bound. Terms are only
+compared where everything that is known of two states is equal already: most states differ in a counter.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from mcveto.engines.memory import ByteOf
+from mcveto.engines.path import Path
 from mcveto.engines.queries import Queries
 from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
@@ -20,54 +24,74 @@ from mcveto.logic.terms import Term
 # A state that mentions more terms than this is not compared.
 MAX_TERMS = 400
 
+Signature = tuple[tuple[Term, ...], frozenset[Term]]
+
+
+class _Described(NamedTuple):
+    """What is known of a state, the terms of what is not, and its path."""
+
+    known: tuple[object, ...]
+    values: tuple[Term, ...]
+    path: tuple[Term, ...]
+
 
 class Visited:
     def __init__(self, queries: Queries, memory: Term) -> None:
         self._queries = queries
         self._memory = memory
-        self._known: dict[tuple[object, ...], list[frozenset[Term]]] = {}
+        self._seen: dict[tuple[object, ...], list[_Described | Signature]] = {}
 
     def covers(self, state: PathState) -> bool:
         """Whether an earlier state covers this one; to be asked only of states whose path has a model."""
-        signature = self._signature(state)
-        if signature is None:
+        described = _describe(state)
+        earlier = self._seen.get(described.known)
+        if not earlier or len(described.values) > MAX_TERMS:
             return False
-        return any(earlier <= signature[1] for earlier in self._known.get(signature[0], ()))
+        values, conjuncts = self._signature(described)
+        for number, item in enumerate(earlier):
+            if isinstance(item, _Described):
+                item = earlier[number] = self._signature(item)
+            if item[0] == values and item[1] <= conjuncts:
+                return True
+        return False
 
     def remember(self, state: PathState) -> None:
         """The state is about to be explored."""
-        signature = self._signature(state)
-        if signature is not None:
-            self._known.setdefault(signature[0], []).append(signature[1])
+        described = _describe(state)
+        if len(described.values) <= MAX_TERMS:
+            self._seen.setdefault(described.known, []).append(described)
 
-    def _signature(self, state: PathState) -> tuple[tuple[object, ...], frozenset[Term]] | None:
-        """(what the state is, what its path says about it), both with new names for inputs."""
-        shape: list[object] = [state.pc, state.frames]
-        values: list[Term] = []
-        for number, value in sorted(state.registers.items()):
-            shape.append((number, value if isinstance(value, int) else None))
-            if not isinstance(value, int):
-                values.append(value)
-        memory = state.memory
-        for address in sorted(memory.cells):
-            cell = memory.cells[address]
-            if isinstance(cell, ByteOf):
-                shape.append((address, None, cell.index))
-                values.append(cell.word)
-            else:
-                shape.append((address, cell))
-        shape.append(memory.clouds)
-        if memory.clouds:
-            # What may be anywhere in a cloud is in the array; it is compared as it is.
-            values.append(memory.base)
-            shape.append(tuple(sorted(memory.dirty)))
-        if len(values) > MAX_TERMS:
-            return None
+    def _signature(self, described: _Described) -> Signature:
+        """What the state is and what its path says about it, both with new names for inputs."""
         # Bytes of the entry memory are part of every state.
-        about = state.path.about([*values, self._memory])
-        substitution = Substitution(_names([*values, *sorted(about, key=lambda term: term.serial)]))
-        shape.extend(substitution.apply(value) for value in values)
-        return tuple(shape), frozenset(substitution.apply(term) for term in about)
+        about = Path(self._queries.table, described.path).about([*described.values, self._memory])
+        ordered = [*described.values, *sorted(about, key=lambda term: term.serial)]
+        rename = Substitution(_names(ordered)).apply
+        return tuple(rename(value) for value in described.values), frozenset(rename(term) for term in about)
+
+
+def _describe(state: PathState) -> _Described:
+    known: list[object] = [state.pc, state.frames]
+    values: list[Term] = []
+    for number, value in sorted(state.registers.items()):
+        if isinstance(value, int):
+            known.append((number, value))
+        else:
+            known.append(number)
+            values.append(value)
+    memory = state.memory
+    for address in sorted(memory.cells):
+        cell = memory.cells[address]
+        known.append((address, *cell[1:]) if isinstance(cell, ByteOf) else (address, "=", cell))
+        if isinstance(cell, ByteOf) and not (values and values[-1] is cell.word):
+            known.append("word")
+            values.append(cell.word)
+    known.append(memory.clouds)
+    if memory.clouds:
+        # What may be anywhere in a cloud is in the array; it is compared as it is.
+        values.append(memory.base)
+        known.append(tuple(sorted(memory.dirty)))
+    return _Described(tuple(known), tuple(values), tuple(state.path.terms))
 
 
 def _names(values: list[Term]) -> dict[Term, Term]:
