@@ -41,6 +41,7 @@ class PathDomain:
         self._layout = layout
         self._space = space
         self._decisions = decisions
+        self._region = space.regions[0]
         self._terms = SymbolicDomain(layout, space, lambda condition: True, lambda bits, origin, usual: usual)
 
     def constant(self, value: int, bits: int) -> Value:
@@ -101,16 +102,28 @@ class PathDomain:
 
     def load(self, address: Value, size: int) -> Value:
         if isinstance(address, int):
-            self._space.check(address, size, READ)
+            self._check(address, size, READ)
             return self.memory.load(address, size)
         return self._decisions.load(address, size)
 
     def store(self, address: Value, value: Value, size: int) -> None:
         if isinstance(address, int):
-            self._space.check(address, size, WRITE)
+            self._check(address, size, WRITE)
             self.memory.store(address, value, size)
         else:
             self._decisions.store(address, value, size)
+
+    def _check(self, address: int, size: int, needed: int) -> None:
+        """Raises the Fault of an access, if any; most accesses are to the region of the one before."""
+        region = self._region
+        if not (region.start <= address and address + size <= region.start + region.size):
+            found = self._space.region_at(address)
+            if found is None or address + size > found.end:
+                self._space.check(address, size, needed)
+                return
+            region = self._region = found
+        if not region.permissions & needed:
+            self._space.check(address, size, needed)
 
     def decide(self, condition: Value) -> bool:
         if isinstance(condition, int):

@@ -212,7 +212,7 @@ class Executor:
             variable = t.var(f"{kind}!{self._fresh_count}", bits)
             self._fresh_count += 1
         self._fresh.append(variable)
-        self._state.log = Drawn(self._state.log, variable)
+        self._state.log = Drawn(self._state.log, variable, origin, usual, self._instruction.pc)
         return variable
 
     # Forks.

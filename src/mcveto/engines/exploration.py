@@ -140,12 +140,14 @@ class Exploration:
         if not state.resumes and self._repeats(state):
             if not self._executor.feasible(state):
                 return None
-            if self._visited.covers(state):
+            is_due = self._visited.is_due(state)
+            if is_due and self._visited.covers(state):
                 return None
             if self._beyond(state):
                 self._parked.append(state)
                 return None
-            self._visited.remember(state)
+            if is_due:
+                self._visited.remember(state)
         self._executed[state.pc] = self._executed.get(state.pc, 0) + 1
         source = state.places[-1][1]
         result = self._executor.run(state)

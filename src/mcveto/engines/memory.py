@@ -76,7 +76,10 @@ class PathMemory:
                 whole = all(cells.get((address + i) & mask) == (word, i) for i in range(size))
             if whole:
                 return word
-        parts = [self.byte((address + i) & mask) for i in range(size)]
+        parts: list[Cell] = []
+        for i in range(size):
+            cell = cells.get((address + i) & mask)
+            parts.append(self.byte((address + i) & mask) if cell is None else cell)
         if not self._big_endian:
             parts.reverse()
         value = 0

@@ -9,6 +9,7 @@ from mcveto.engines.memory import PathMemory, Value
 from mcveto.engines.path import Path
 from mcveto.engines.queries import Model
 from mcveto.logic.terms import Term
+from mcveto.machine.pcode import FreshOrigin
 
 
 class Drawn(NamedTuple):
@@ -16,6 +17,9 @@ class Drawn(NamedTuple):
 
     before: Log
     variable: Term
+    origin: FreshOrigin
+    usual: Value
+    pc: int
 
 
 class Joined(NamedTuple):
@@ -29,17 +33,17 @@ class Joined(NamedTuple):
 Log = Drawn | Joined | None
 
 
-def drawn_values(log: Log, model: Model) -> list[int]:
+def drawn(log: Log, model: Model) -> list[Drawn]:
     """The fresh values in the order they were made, on the path the model takes."""
-    values: list[int] = []
+    found: list[Drawn] = []
     while log is not None:
         if isinstance(log, Joined):
             log = log.first if model.value(log.condition) else log.second
         else:
-            values.append(model.value(log.variable))
+            found.append(log)
             log = log.before
-    values.reverse()
-    return values
+    found.reverse()
+    return found
 
 
 class Script(NamedTuple):

@@ -23,6 +23,8 @@ from mcveto.logic.terms import Term
 
 # A state that mentions more terms than this is not compared.
 MAX_TERMS = 400
+# After so many visits of a place that nothing covered, only every second one is compared, then every fourth, …
+PATIENCE = 64
 
 Signature = tuple[tuple[Term, ...], frozenset[Term]]
 
@@ -40,6 +42,12 @@ class Visited:
         self._queries = queries
         self._memory = memory
         self._seen: dict[tuple[object, ...], list[_Described | Signature]] = {}
+        self._visits: dict[int, int] = {}
+
+    def is_due(self, state: PathState) -> bool:
+        """Whether the state is worth comparing. A loop that returns to an earlier state is noticed later, but it is."""
+        visits = self._visits[state.pc] = self._visits.get(state.pc, 0) + 1
+        return visits % (1 << (visits // PATIENCE).bit_length()) == 0 or visits < PATIENCE
 
     def covers(self, state: PathState) -> bool:
         """Whether an earlier state covers this one; to be asked only of states whose path has a model."""
@@ -52,6 +60,7 @@ class Visited:
             if isinstance(item, _Described):
                 item = earlier[number] = self._signature(item)
             if item[0] == values and item[1] <= conjuncts:
+                self._visits[state.pc] = 0
                 return True
         return False
 
