@@ -22,7 +22,7 @@ from mcveto.engines.dead_operations import pruned
 from mcveto.engines.domain import PathDomain, as_term, as_value
 from mcveto.engines.memory import PathMemory, Value
 from mcveto.engines.queries import Model, No, Queries
-from mcveto.engines.state import START, Drawn, PathState, Script
+from mcveto.engines.state import START, Calls, Drawn, PathState, Script
 from mcveto.logic import terms as t
 from mcveto.logic.linear import constant_part
 from mcveto.logic.terms import Term
@@ -79,7 +79,7 @@ class Executor:
             registers=dict(self._program.registers),
             memory=PathMemory(self._program.space),
             path=Path(self._queries.table),
-            frames=(self._program.return_sentinel,),
+            calls=Calls(self._program.return_sentinel),
             model=Model(self._program, {}, {}),
         )
 
@@ -263,7 +263,8 @@ class Executor:
             self._return(state, target)
             return
         if step.transfer is Transfer.CALL:
-            state.frames = (*state.frames, (last.pc + last.size) & self._row.address_mask)
+            back = (last.pc + last.size) & self._row.address_mask
+            state.calls = state.calls.push(back) if state.calls is not None else Calls(back)
         if isinstance(target, int):
             state.pc = target
             self._result.successors.append((step.transfer, state))
@@ -296,7 +297,7 @@ class Executor:
         self._gap(f"more than {MAX_TARGETS} targets of the jump at {self._instruction.pc:#x}")
 
     def _return(self, state: PathState, target: Value) -> None:
-        expected = state.frames[-1] if state.frames else None
+        expected = state.calls.address if state.calls is not None else None
         if isinstance(target, int):
             state.pc = target
             if target != expected:
@@ -317,7 +318,8 @@ class Executor:
             if other is not No.UNSAT:
                 self._assume(matches)
             state.pc = expected
-        state.frames = state.frames[:-1]
+        assert state.calls is not None
+        state.calls = state.calls.parent
         self._result.successors.append((Transfer.RETURN, state))
 
     # Code.

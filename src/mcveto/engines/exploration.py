@@ -51,7 +51,7 @@ class Exploration:
         self._report = report
         self._queries = Queries(program, self._deadline, policy.query_seconds)
         self._executor = Executor(program, self._queries, policy.asks_at_forks)
-        self._order = Order(Blocks(program).fixed_block)
+        self._order = Order(Blocks(program).fixed_block, policy.merges)
         self._visited = Visited(self._queries, t.memory("mem", program.space.address_bits))
         self._pool: list[tuple[tuple[int, ...], int, PathState | tuple[object, ...]]] = []
         self._waiting: dict[tuple[object, ...], PathState] = {}
@@ -84,7 +84,7 @@ class Exploration:
         program = self._program
         if self._policy.merges:
             if not state.resumes:
-                key: tuple[object, ...] = (state.key, state.pc, state.frames)
+                key: tuple[object, ...] = (state.key, state.pc, state.calls)
                 other = self._waiting.get(key)
                 if other is not None:
                     joined = merged(other, state, self._queries, program)
@@ -98,7 +98,7 @@ class Exploration:
                 return
             heapq.heappush(self._pool, (state.key, self._pushed, state))
             return
-        priority = (self._executed.get(state.pc, 0), len(state.frames), state.steps)
+        priority = (self._executed.get(state.pc, 0), state.steps)
         heapq.heappush(self._pool, (priority, self._pushed, state))
 
     def _next(self) -> PathState | None:
@@ -123,9 +123,9 @@ class Exploration:
         """Whether the state is outside the bound."""
         if not self._policy.merges and self._policy.unwind is None:
             return False
-        if any(turns > self._bound for _, _, loops in state.places for _, turns in loops):
+        if state.place is not None and any(turns > self._bound for _, turns in state.place.loops):
             return True
-        return bool(state.frames) and state.frames.count(state.frames[-1]) > self._bound + 1
+        return state.calls is not None and state.calls.occurrences > self._bound + 1
 
     # One state.
 
@@ -149,7 +149,7 @@ class Exploration:
             if is_due:
                 self._visited.remember(state)
         self._executed[state.pc] = self._executed.get(state.pc, 0) + 1
-        source = state.places[-1][1]
+        source = state.place.pc if state.place is not None else state.pc
         result = self._executor.run(state)
         return self._take(result, source)
 
@@ -169,12 +169,12 @@ class Exploration:
 
     def _repeats(self, state: PathState) -> bool:
         """Whether the state is at the head of a loop or at the entry of a function that is being called already."""
-        if not state.places:
+        place = state.place
+        if place is None:
             return False
-        function, pc, loops = state.places[-1]
-        if loops and loops[-1][0] == pc:
+        if place.loops and place.loops[-1][0] == place.pc:
             return True
-        return pc == function and any(place[0] == function for place in state.places[:-1])
+        return place.pc == place.function and place.function in place.within
 
     # Ends.
 

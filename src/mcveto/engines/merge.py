@@ -55,13 +55,13 @@ def merged(first: PathState, second: PathState, queries: Queries, program: Progr
         registers,
         memory,
         path,
-        first.frames,
+        first.calls,
         first.model or second.model,
         first.log if first.log is second.log else Joined(condition, first.log, second.log),
         max(first.steps, second.steps),
         first.script,
         False,
-        first.places,
+        first.place,
         first.key,
     )
 

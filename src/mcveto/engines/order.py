@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from mcveto.engines.state import Loops, PathState
+from mcveto.engines.state import Loops, PathState, Place
 from mcveto.machine.faults import MachineError
 from mcveto.machine.pcode import Instruction, Space, Transfer
 
 BlockAt = Callable[[int], tuple[Instruction, ...] | None]
 MAX_BLOCKS = 20_000
 # Position within the surrounding component, heads of the components around it (outermost first).
-Place = tuple[tuple[int, ...], tuple[int, ...]]
+Nesting = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 class Function:
@@ -32,10 +32,10 @@ class Function:
         self._entry = entry
         self._block_at = block_at
         self._successors: dict[int, list[int]] = {}
-        self._places: dict[int, Place] | None = None
+        self._places: dict[int, Nesting] | None = None
         self._discover([entry])
 
-    def place(self, pc: int) -> Place:
+    def place(self, pc: int) -> Nesting:
         if pc not in self._successors:
             self._discover([pc])
         if self._places is None:
@@ -89,9 +89,9 @@ class Function:
             yield following
 
 
-def _nesting(entry: int, successors: dict[int, list[int]]) -> dict[int, Place]:
+def _nesting(entry: int, successors: dict[int, list[int]]) -> dict[int, Nesting]:
     """The place of every node in a weak topological order."""
-    places: dict[int, Place] = {}
+    places: dict[int, Nesting] = {}
 
     def visit(nodes: set[int], start: int, prefix: tuple[int, ...], heads: tuple[int, ...]) -> None:
         # Explicit work list instead of recursion: components within components.
@@ -166,26 +166,29 @@ def _components(nodes: set[int], first: int, successors: dict[int, list[int]]) -
 
 
 class Order:
-    def __init__(self, block_at: BlockAt) -> None:
+    def __init__(self, block_at: BlockAt, keyed: bool) -> None:
+        """`keyed` says whether states are explored in this order; if not, only loops and recursion are told."""
         self._block_at = block_at
+        self._keyed = keyed
         self._functions: dict[int, Function] = {}
 
     def start(self, state: PathState) -> None:
-        state.places = ((state.pc, state.pc, self._loops(state.pc, None, state.pc, ())),)
+        state.place = Place(None, state.pc, state.pc, self._loops(state.pc, None, state.pc, ()), frozenset())
         self._key(state)
 
     def move(self, state: PathState, transfer: Transfer, source: int) -> None:
         """Puts a state that has just left the block at `source` at its new place."""
-        places = state.places
+        place, pc = state.place, state.pc
+        assert place is not None
         if transfer is Transfer.CALL:
-            places = (*places, (state.pc, state.pc, self._loops(state.pc, None, state.pc, ())))
-        elif transfer is Transfer.RETURN and len(places) > 1:
-            function, came_from, loops = places[-2]
-            places = (*places[:-2], (function, state.pc, self._loops(function, came_from, state.pc, loops)))
+            within = place.within if place.function in place.within else place.within | {place.function}
+            state.place = Place(place, pc, pc, self._loops(pc, None, pc, ()), within)
         else:
-            function, _, loops = places[-1]
-            places = (*places[:-1], (function, state.pc, self._loops(function, source, state.pc, loops)))
-        state.places = places
+            if transfer is Transfer.RETURN and place.caller is not None:
+                place = place.caller
+                source = place.pc
+            loops = self._loops(place.function, source, pc, place.loops)
+            state.place = place._replace(pc=pc, loops=loops)
         self._key(state)
 
     def _function(self, entry: int) -> Function:
@@ -210,15 +213,20 @@ class Order:
         return tuple(result)
 
     def _key(self, state: PathState) -> None:
-        key: list[int] = []
-        for function, pc, loops in state.places:
-            position, heads = self._function(function).place(pc)
-            turns = dict(loops)
-            outer = position[: len(position) - len(heads)] if not heads else position
-            # Interleave: the position in each component, then the turns of its loop.
-            for level, number in enumerate(outer):
-                key.append(number)
+        """For every call, outermost first: the position in each component, each with the turns of its loop."""
+        if not self._keyed:
+            return
+        parts: list[list[int]] = []
+        place = state.place
+        while place is not None:
+            position, heads = self._function(place.function).place(place.pc)
+            turns = dict(place.loops)
+            part: list[int] = []
+            for level, number in enumerate(position):
+                part.append(number)
                 if level < len(heads):
-                    key.append(turns.get(heads[level], 0))
-            key.append(-1)
-        state.key = tuple(key)
+                    part.append(turns.get(heads[level], 0))
+            part.append(-1)
+            parts.append(part)
+            place = place.caller
+        state.key = tuple(number for part in reversed(parts) for number in part)

@@ -58,14 +58,45 @@ START = Script()
 Loops = tuple[tuple[int, int], ...]
 
 
+class Calls:
+    """The return addresses that are expected, innermost first: equal ones are the same object, however deep."""
+
+    __slots__ = ("_inner", "address", "occurrences", "parent")
+
+    def __init__(self, address: int, parent: Calls | None = None) -> None:
+        self.address = address
+        self.parent = parent
+        outer = parent
+        while outer is not None and outer.address != address:
+            outer = outer.parent
+        self.occurrences: int = 1 if outer is None else outer.occurrences + 1
+        """How often this address is expected."""
+        self._inner: dict[int, Calls] = {}
+
+    def push(self, address: int) -> Calls:
+        found = self._inner.get(address)
+        if found is None:
+            found = self._inner[address] = Calls(address, self)
+        return found
+
+
+class Place(NamedTuple):
+    """Where a call is: its function, the block, the turns of the loops around it, and the functions it is within."""
+
+    caller: Place | None
+    function: int
+    pc: int
+    loops: Loops
+    within: frozenset[int]
+
+
 @dataclass(slots=True)
 class PathState:
     pc: int
     registers: dict[int, Value]
     memory: PathMemory
     path: Path
-    frames: tuple[int, ...]
-    """Return addresses expected, innermost last."""
+    calls: Calls | None
     model: Model | None
     """Inputs that take this path; None if nobody has asked yet whether there are any."""
     log: Log = None
@@ -73,12 +104,11 @@ class PathState:
     script: Script = START
     resumes: bool = False
     """Goes on in the middle of what another state was doing, which is therefore no earlier state of its own."""
-    places: tuple[tuple[int, int, Loops], ...] = ()
-    """For every frame, outermost first: its function, where it is, and the turns of the loops around that place."""
+    place: Place | None = None
     key: tuple[int, ...] = ()
     """Its place in the order of exploration."""
 
     def fork(self, pc: int, registers: dict[int, Value], memory: PathMemory, model: Model | None) -> PathState:
         return PathState(
-            pc, registers, memory, self.path.copy(), self.frames, model, self.log, self.steps, START, False, self.places
+            pc, registers, memory, self.path.copy(), self.calls, model, self.log, self.steps, START, False, self.place
         )

@@ -80,7 +80,7 @@ class Visited:
 
 
 def _describe(state: PathState) -> _Described:
-    known: list[object] = [state.pc, state.frames]
+    known: list[object] = [state.pc, state.calls]
     values: list[Term] = []
     for number, value in sorted(state.registers.items()):
         if isinstance(value, int):
