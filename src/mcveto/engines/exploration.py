@@ -147,7 +147,7 @@ class Exploration:
                 self._parked.append(state)
                 return None
             if is_due:
-                self._visited.remember(state)
+                self._visited.remember()
         self._executed[state.pc] = self._executed.get(state.pc, 0) + 1
         source = state.place.pc if state.place is not None else state.pc
         result = self._executor.run(state)

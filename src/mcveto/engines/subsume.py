@@ -43,15 +43,23 @@ class Visited:
         self._memory = memory
         self._seen: dict[tuple[object, ...], list[_Described | Signature]] = {}
         self._visits: dict[int, int] = {}
+        self._last = _Described((), (), ())
 
     def is_due(self, state: PathState) -> bool:
-        """Whether the state is worth comparing. A loop that returns to an earlier state is noticed later, but it is."""
+        """Whether the state is worth comparing: at the head of a loop, and there less and less often.
+
+        A loop that returns to an earlier state is noticed later then, but it is. A recursive call is never a state
+        that was seen, because it must return to another place.
+        """
+        place = state.place
+        if place is None or not place.loops or place.loops[-1][0] != place.pc:
+            return False
         visits = self._visits[state.pc] = self._visits.get(state.pc, 0) + 1
         return visits % (1 << (visits // PATIENCE).bit_length()) == 0 or visits < PATIENCE
 
     def covers(self, state: PathState) -> bool:
         """Whether an earlier state covers this one; to be asked only of states whose path has a model."""
-        described = _describe(state)
+        described = self._last = _describe(state)
         earlier = self._seen.get(described.known)
         if not earlier or len(described.values) > MAX_TERMS:
             return False
@@ -64,9 +72,9 @@ class Visited:
                 return True
         return False
 
-    def remember(self, state: PathState) -> None:
-        """The state is about to be explored."""
-        described = _describe(state)
+    def remember(self) -> None:
+        """The state that was just asked about is going to be explored."""
+        described = self._last
         if len(described.values) <= MAX_TERMS:
             self._seen.setdefault(described.known, []).append(described)
 
