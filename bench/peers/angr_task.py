@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import json
 import logging
+import signal
 import sys
 import time
 from typing import Any
@@ -21,7 +22,17 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     angr, claripy = importlib.import_module("angr"), importlib.import_module("claripy")
     imported = time.monotonic()
-    print(json.dumps(answer(angr, claripy, task, imported) | {"import_seconds": imported - started}))
+    signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, task["limit"])
+    try:
+        found = answer(angr, claripy, task, imported)
+    except TimeoutError:
+        found = {"verdict": "unknown", "reason": "limit", "seconds": time.monotonic() - imported}
+    print(json.dumps(found | {"import_seconds": imported - started}))
+
+
+def give_up(number: int, frame: object) -> None:
+    raise TimeoutError
 
 
 def answer(angr: Any, claripy: Any, task: dict[str, Any], imported: float) -> dict[str, Any]:

@@ -87,6 +87,11 @@ def run(command: list[str], limits: Limits, text: str = "", environment: dict[st
     return done.stdout
 
 
+def _with_start_up(limits: Limits) -> Limits:
+    """Starting Python and importing libraries does not count; the tools watch the limit themselves."""
+    return Limits(limits.seconds + 120, limits.megabytes)
+
+
 def ask_angr(python: Path, limits: Limits) -> Ask:
     task_file = Path(__file__).with_name("angr_task.py")
 
@@ -104,15 +109,13 @@ def ask_angr(python: Path, limits: Limits) -> Ask:
             "assume": [program.address(address) for address in spec.assume],
             "memory": [[start, end - start] for start, end in program.input_memory],
             "writable_code": writable,
+            "limit": limits.seconds,
         }
-        # Importing angr takes seconds; they do not count for it.
-        output = run([str(python), str(task_file)], Limits(limits.seconds + 15, limits.megabytes), json.dumps(task))
+        output = run([str(python), str(task_file)], _with_start_up(limits), json.dumps(task))
         try:
             found: dict[str, Any] = json.loads((output or "").splitlines()[-1])
         except (IndexError, ValueError):
             return Answer("unknown", limits.seconds, "limit" if output is None else "no answer")
-        if found["seconds"] > limits.seconds:
-            return Answer("unknown", limits.seconds, "limit")
         return Answer(found["verdict"], found["seconds"], found["reason"])
 
     return ask
@@ -123,7 +126,7 @@ def ask_mcveto(engine: str, limits: Limits) -> Ask:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         command = [sys.executable, "-m", "mcveto", "verify", "--spec", str(path), "--engine", engine, "--json", "-"]
         command += ["--timeout", str(limits.seconds), "--memory", str(limits.megabytes)]
-        output = run(command, Limits(limits.seconds + 15, limits.megabytes), environment=environment)
+        output = run(command, _with_start_up(limits), environment=environment)
         try:
             found = json.loads(output or "")
         except ValueError:

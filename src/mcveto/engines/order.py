@@ -98,7 +98,7 @@ def _nesting(entry: int, successors: dict[int, list[int]]) -> dict[int, Nesting]
         pending = [(nodes, start, prefix, heads)]
         while pending:
             inside, first, position, around = pending.pop()
-            for number, component in enumerate(_components(inside, first, successors)):
+            for number, component in enumerate(_components(inside, first, successors), start=1):
                 if len(component) == 1 and component[0] not in successors.get(component[0], ()):
                     places[component[0]] = ((*position, number), around)
                     continue
