@@ -53,7 +53,7 @@ def exhaustive(program: Program, max_steps: int = 4000) -> set[str]:
     for value in range(16):
         machine = program.machine(InputSource([value]))
         outcome = machine.run(max_steps)
-        kind = outcome.kind
+        kind: str = outcome.kind
         frames = [program.return_sentinel]
         for step in machine.trace:
             if step.transfer is Transfer.CALL:

@@ -80,7 +80,7 @@ class Executor:
             memory=PathMemory(self._program.space),
             path=Path(self._queries.table),
             calls=Calls(self._program.return_sentinel),
-            model=Model(self._program, {}, {}),
+            model=self._queries.any_input(),
         )
 
     def run(self, state: PathState) -> Result:

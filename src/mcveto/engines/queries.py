@@ -9,13 +9,13 @@ make more satisfiable, so that "no" never depends on it.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 from mcveto.engines.path import KeyTable, Path
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
-from mcveto.logic.solver import MemoryModel, make_solver
+from mcveto.logic.solver import MemoryModel, Solver, make_solver
 from mcveto.logic.terms import Term
 from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
@@ -36,11 +36,18 @@ class No(Enum):
 class Model:
     """Values for all that the program leaves open, and of every term under them."""
 
-    def __init__(self, program: Program, values: dict[Term, int], memory: dict[int, int]) -> None:
+    def __init__(
+        self,
+        values: dict[Term, int],
+        memory: dict[int, int],
+        known: Callable[[int], int | None],
+        otherwise: Callable[[int], int],
+    ) -> None:
+        """`known` are the bytes of the image, `otherwise` those that neither it nor the model determines."""
         self.values = values
         self.memory = memory
-        self._base = program.choices(InputSource(()), 0).byte
-        self._known = program.space.initial_byte
+        self._known = known
+        self._otherwise = otherwise
         self._evaluator = Evaluator(self._variable, self._byte)
         self.value = self._evaluator.value
 
@@ -51,7 +58,7 @@ class Model:
         known = self._known(address)
         if known is None:
             known = self.memory.get(address)
-        return self._base(address) if known is None else known
+        return self._otherwise(address) if known is None else known
 
 
 class Queries:
@@ -61,12 +68,26 @@ class Queries:
         self._query_seconds = query_seconds
         self._memory = t.memory("mem", program.space.address_bits)
         self.table = KeyTable(self._memory)
-        self._solver = make_solver("auto")
+        self._started_solver: Solver | None = None
+        self._otherwise = program.choices(InputSource(()), 0).byte
         self._facts: dict[int, Term] = {}
         self.refuted: dict[frozenset[Term], None] = {}
         """Conjunctions that have no model: what was left out was left out because of them."""
         self._no_model: set[frozenset[Term]] = set()
         self.count = 0
+
+    @property
+    def _solver(self) -> Solver:
+        """Started when the first question comes: many programs are followed without one."""
+        if self._started_solver is None:
+            self._started_solver = make_solver("auto")
+            for fact in self._facts.values():
+                self._started_solver.add(fact)
+        return self._started_solver
+
+    def any_input(self) -> Model:
+        """Values for a path that says nothing."""
+        return Model({}, {}, self._program.space.initial_byte, self._otherwise)
 
     @property
     def facts(self) -> tuple[Term, ...]:
@@ -132,7 +153,7 @@ class Queries:
             for address in wrong:
                 self._learn(address)
             return None
-        return Model(self._program, values, bytes_used)
+        return Model(values, bytes_used, initial, self._otherwise)
 
     def _learn(self, address: int) -> None:
         start = address & ~(FACT_WINDOW - 1)
@@ -146,9 +167,7 @@ class Queries:
     def _renew(self) -> None:
         if self.count % QUESTIONS_PER_SOLVER == QUESTIONS_PER_SOLVER - 1:
             self._solver.close()
-            self._solver = make_solver("auto")
-            for fact in self._facts.values():
-                self._solver.add(fact)
+            self._started_solver = None
 
     def bounds(self, path: Path, term: Term, base: Model, widest: int) -> tuple[int, int] | None:
         """The least and greatest value of a term, if they are at most `widest` apart and can be found."""
