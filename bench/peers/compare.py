@@ -3,10 +3,10 @@
     python bench/peers/compare.py [SPEC...] [--engine NAME]... [--timeout S] [--memory MB] [--binsec EXECUTABLE]
 
 The first run installs angr into an environment of its own (`.peers/angr` in the checkout). Every program is given to
-every tool in turn, each in a process of its own that is ended at the limit. Times are wall-clock seconds of the
-answer, without starting Python and importing angr, and in brackets processor time (of all processes of mcveto with
-their imports, of angr after importing it), which depends less on what else the machine does; `ratio` is the least
-processor time of mcveto's engines divided by angr's where both are right. Verdicts are compared with `expected`.
+every tool in turn, each in a process of its own that is ended at the limit. Times are wall-clock seconds from loading
+the binary to the answer, everything imported before, and in brackets processor time, which depends less on what else
+the machine does; `ratio` is the least processor time of mcveto's engines divided by angr's where both are right.
+Verdicts are compared with `expected` of the spec.
 """
 
 from __future__ import annotations
@@ -113,30 +113,29 @@ def ask_angr(python: Path, limits: Limits) -> Ask:
             "writable_code": writable,
             "limit": limits.seconds,
         }
-        output = run([str(python), str(task_file)], _with_start_up(limits), json.dumps(task))
-        try:
-            found: dict[str, Any] = json.loads((output or "").splitlines()[-1])
-        except (IndexError, ValueError):
-            return Answer("unknown", limits.seconds, "limit" if output is None else "no answer")
-        return Answer(found["verdict"], found["seconds"], found["reason"], found["cpu"])
+        return _answer(run([str(python), str(task_file)], _with_start_up(limits), json.dumps(task)), limits)
 
     return ask
 
 
 def ask_mcveto(engine: str, limits: Limits) -> Ask:
+    task_file = Path(__file__).with_name("mcveto_task.py")
+
     def ask(path: Path, spec: Spec, program: Program) -> Answer:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        command = [sys.executable, "-m", "mcveto", "verify", "--spec", str(path), "--engine", engine, "--json", "-"]
-        command += ["--timeout", str(limits.seconds), "--memory", str(limits.megabytes)]
-        output = run(command, _with_start_up(limits), environment=environment)
-        try:
-            found = json.loads(output or "")
-        except ValueError:
-            return Answer("unknown", limits.seconds, "no answer")
-        stats = found["stats"]
-        return Answer(found["verdict"], stats["seconds"], found["reason"] or "", stats["cpu_seconds"])
+        command = [sys.executable, str(task_file), str(path), engine, str(limits.seconds), str(limits.megabytes)]
+        return _answer(run(command, _with_start_up(limits), environment=environment), limits)
 
     return ask
+
+
+def _answer(output: str | None, limits: Limits) -> Answer:
+    """What a task printed."""
+    try:
+        found: dict[str, Any] = json.loads((output or "").splitlines()[-1])
+    except (IndexError, ValueError):
+        return Answer("unknown", limits.seconds, "limit" if output is None else "no answer")
+    return Answer(found["verdict"], found["seconds"], found["reason"], found["cpu"])
 
 
 def ask_binsec(executable: str, limits: Limits) -> Ask:
