@@ -162,6 +162,7 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
         require_available("property", item.name, PROPERTIES)
     image = program.image
     send(Subject(image.path, image.sha256, tuple(sorted(program.targets)), program.assumptions, program.notes))
+
     def remaining() -> float:
         return math.inf if question.timeout is None else question.timeout - (time.monotonic() - started)
 

@@ -44,7 +44,8 @@ def replayed(program: Program, state: PathState) -> Verdict | str:
         return "self-check failed: the counterexample does not replay"
     name = "reach" if run.ending is Ending.TARGET else "return-address"
     reason = f"{run.pc:#x} is reached" if name == "reach" else run.detail
-    return Verdict("violated", name, reason, violation_inputs(program, run), confirmed, program.assumptions)
+    at = run.pc if name == "reach" else run.came_from
+    return Verdict("violated", name, reason, violation_inputs(program, run), confirmed, program.assumptions, at=at)
 
 
 def choices_of(program: Program, state: PathState, model: Model) -> Choices:
