@@ -83,17 +83,7 @@ def run_limited(
 
     An McvetoError that `work` raises is raised here; any other exception, and any crash, ends as CRASHED.
     """
-    started = time.monotonic()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    reader, writer = os.pipe()
-    parent = os.getpid()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        _child(work, limits, writer, parent)
-    os.close(writer)
-    watch = _Watch(child, reader, limits, started)
+    watch = start_limited(work, limits)
     try:
         with _signals(watch):
             watch.run(on_message, on_tick)
@@ -105,19 +95,36 @@ def run_limited(
         watch.end,
         watch.result,
         watch.detail,
-        round(time.monotonic() - started, 3),
+        round(time.monotonic() - watch.started, 3),
         round(watch.cpu_seconds, 3),
         round(watch.peak_rss_mb, 1),
     )
 
 
-class _Watch:
+def start_limited(work: Callable[[Send], Any], limits: ResourceLimits) -> Watch:
+    """Starts `work` in a child process; the caller must look after it and close it."""
+    started = time.monotonic()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    reader, writer = os.pipe()
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _child(work, limits, writer, parent)
+    os.close(writer)
+    return Watch(child, reader, limits, started)
+
+
+class Watch:
     """The parent's side: relays messages until the child has ended or must be ended."""
 
     def __init__(self, child: int, reader: int, limits: ResourceLimits, started: float) -> None:
         self._child = child
-        self._reader = reader
+        self.reader = reader
+        self.started = started
         self._limits = limits
+        self._answered = False
         self._deadline = None if limits.seconds is None else started + limits.seconds + GRACE_SECONDS
         self._buffer = bytearray()
         self._status: int | None = None
@@ -132,34 +139,42 @@ class _Watch:
         self.peak_rss_mb = 0.0
 
     def run(self, on_message: Callable[[Any], None], on_tick: Callable[[], None]) -> None:
-        answered = False
         while True:
-            ready, _, _ = select.select([self._reader], [], [], POLL_SECONDS)
-            if ready:
-                chunk = os.read(self._reader, 1 << 16)
-                if not chunk:
-                    break
-                self._buffer += chunk
-                for kind, content in self._messages():
-                    if kind == "message":
-                        on_message(content)
-                    else:
-                        answered = True
-                        self._answer(kind, content)
-            if answered:
-                break
-            must_end = self._must_end()
-            if must_end is not None:
-                self.end = must_end
+            ready, _, _ = select.select([self.reader], [], [], POLL_SECONDS)
+            if self.look(bool(ready), on_message):
                 break
             on_tick()
-        self._reap(kill=answered or self.end is not End.CRASHED)
-        if not answered and self.end is End.CRASHED:
+
+    def look(self, ready: bool, on_message: Callable[[Any], None] = lambda message: None) -> bool:
+        """Reads what there is to read and ends the child if it must be ended; says whether it has ended."""
+        has_died = False
+        if ready:
+            chunk = os.read(self.reader, 1 << 16)
+            has_died = not chunk
+            self._buffer += chunk
+            for kind, content in self._messages():
+                if kind == "message":
+                    on_message(content)
+                else:
+                    self._answered = True
+                    self._answer(kind, content)
+        if not self._answered and not has_died:
+            must_end = self._must_end()
+            if must_end is None:
+                return False
+            self.end = must_end
+        self._reap(kill=self._answered or self.end is not End.CRASHED)
+        if not self._answered and self.end is End.CRASHED:
             self._diagnose()
+        return True
+
+    @property
+    def resident_mb(self) -> float:
+        return _resident_mb(self._child)
 
     def close(self) -> None:
         self._reap(kill=True)
-        os.close(self._reader)
+        os.close(self.reader)
 
     def _messages(self) -> Iterator[tuple[str, Any]]:
         while len(self._buffer) >= _HEADER.size:
@@ -276,7 +291,7 @@ def _resident_mb(pid: int) -> float:
 
 
 @contextmanager
-def _signals(watch: _Watch) -> Iterator[None]:
+def _signals(watch: Watch) -> Iterator[None]:
     """SIGINT and SIGTERM end the watched work, not the program."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -19,14 +19,14 @@ from mcveto.verdict import Verdict
 if TYPE_CHECKING:
     from mcveto.dpg.driver import Progress
     from mcveto.program.program import Program
-    from mcveto.property.attach import EventPoint
+    from mcveto.property.attach import Attached, EventPoint
 
 Counts = dict[str, float | int]
 DEFAULT_TIMEOUT = 300.0
 _REPORT_SECONDS = 0.05
 
 # Every choice of the contract; those that exist are marked.
-ENGINES = {"dpg": True, "bmc": False, "symex": False, "cegar": False, "portfolio": False}
+ENGINES = {"dpg": True, "bmc": True, "symex": True, "cegar": False, "portfolio": True}
 STRATEGIES = {"auto": True, "paper": True}
 FOLDS = {"auto": True, "frame": True, "pc": True}
 STEPS = {"block": True, "instruction": True}
@@ -59,6 +59,10 @@ class Question:
     self_check: bool = True
     events: tuple[EventPoint, ...] = ()
     """Where events of typestate properties happen, beyond what their files say."""
+    unwind: int | None = None
+    """For bmc: how often a loop is entered again."""
+    merge: bool = False
+    """For symex: whether paths that meet become one."""
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -77,6 +81,12 @@ class Question:
             raise UsageError(f"at least one frontier must be tried in a round, not {self.closest}")
         if self.memory_mb is not None and self.memory_mb <= 0:
             raise UsageError(f"the memory limit must be a positive number of megabytes, not {self.memory_mb}")
+        if self.unwind is not None and self.engine not in ("bmc", "portfolio"):
+            raise UsageError("--unwind is for engine bmc", "add --engine bmc")
+        if self.unwind is not None and self.unwind < 1:
+            raise UsageError(f"the number of turns must be positive, not {self.unwind}")
+        if self.merge and self.engine not in ("symex", "portfolio"):
+            raise UsageError("--merge is for engine symex", "engine bmc always merges, dpg never does")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,28 +171,66 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
     attached = attach(program, question.events)
     program = attached.program
     send(Subject(image.path, image.sha256, targets, program.assumptions, program.notes, attached.names))
+
+    def remaining() -> float:
+        return math.inf if question.timeout is None else question.timeout - (time.monotonic() - started)
+
     if question.engine.startswith("external:"):
         from mcveto.translate.external_tool import verify_externally
 
         if attached.names:
             raise UsageError("typestate properties are not translated for other verifiers yet", "use --engine dpg")
-        left = None if question.timeout is None else question.timeout - (time.monotonic() - started)
-        return verify_externally(program, question.engine, left)
+        return verify_externally(program, question.engine, None if question.timeout is None else remaining())
+    if question.engine == "portfolio":
+        from mcveto.engines.portfolio import race
+
+        return race(
+            program, question, remaining(), lambda entrant, told: _answer(attached, entrant, remaining, told), send
+        )
+    return _answer(attached, question, remaining, send)
+
+
+def _answer(attached: Attached, question: Question, remaining: Callable[[], float], send: Send) -> Verdict:
+    """The verdict of one engine, in this process, with what supports it."""
+    program = attached.program
+    told = [0.0]
+
+    def tell(counts: Counts, frontier: str) -> None:
+        now = time.monotonic()
+        if now - told[0] >= _REPORT_SECONDS:
+            told[0] = now
+            send(SearchProgress(counts, frontier))
+
+    verdict = _confirmed(program, _engine(program, question, remaining, tell), attached.errors)
+    if question.after_violation and verdict.about == "return-address" and verdict.at is not None:
+        from mcveto.dpg.after_violation import explore
+        from mcveto.dpg.driver import Limits
+
+        after = explore(program, Limits(seconds=remaining()), question.seed, verdict.at, lambda progress: None)
+        verdict = replace(verdict, aftermath=after.lines(verdict.at))
+    from mcveto.self_check import supported
+
+    return attached.explained(supported(program, verdict, question, remaining(), attached.names))
+
+
+def _engine(
+    program: Program, question: Question, remaining: Callable[[], float], tell: Callable[[Counts, str], None]
+) -> Verdict:
+    """What the engine that was asked for finds."""
+    if question.engine == "symex":
+        from mcveto.engines.symex import symex
+
+        return symex(program, remaining(), tell, question.merge)
+    if question.engine == "bmc":
+        from mcveto.engines.bmc import bmc
+
+        return bmc(program, remaining(), tell, question.unwind)
     from mcveto.dpg.driver import Limits, Method, Progress
     from mcveto.dpg.fold_policy import run_with_fold
     from mcveto.dpg.frontiers import FrontierChoice
 
-    told = [0.0]
-
     def report(progress: Progress) -> None:
-        now = time.monotonic()
-        if now - told[0] >= _REPORT_SECONDS:
-            told[0] = now
-            send(SearchProgress(progress.statistics(), progress.frontier))
-
-    def remaining() -> Limits:
-        limit = math.inf if question.timeout is None else question.timeout - (time.monotonic() - started)
-        return Limits(seconds=limit)
+        tell(progress.statistics(), progress.frontier)
 
     report(Progress())
     single_steps = question.steps == "instruction"
@@ -196,21 +244,12 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
         fold = "pc" if is_recursive and question.fold == "auto" else question.fold
         return run_with_fold(program, fold, limits, question.seed, single_steps, report, method)
 
+    limits = Limits(seconds=remaining())
     if question.strategy == "auto" and question.fold != "pc":
         from mcveto.dpg.auto_driver import AutoDriver
 
-        verdict = AutoDriver(program, remaining(), question.seed, single_steps, report, by_splitting).run()
-    else:
-        verdict = by_splitting(remaining())
-    verdict = _confirmed(program, verdict, attached.errors)
-    if question.after_violation and verdict.about == "return-address" and verdict.at is not None:
-        from mcveto.dpg.after_violation import explore
-
-        after = explore(program, remaining(), question.seed, verdict.at, report)
-        verdict = replace(verdict, aftermath=after.lines(verdict.at))
-    from mcveto.self_check import supported
-
-    return attached.explained(supported(program, verdict, question, remaining().seconds, attached.names))
+        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting).run()
+    return by_splitting(limits)
 
 
 def _confirmed(program: Program, verdict: Verdict, watched: Container[int]) -> Verdict:

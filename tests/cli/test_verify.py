@@ -181,14 +181,14 @@ def test_same_command_same_result(spec: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--engine", "bmc"], "engine bmc is not available yet"),
+        (["--engine", "cegar"], "engine cegar is not available yet"),
         (["--engine", "nonsense"], "there is no engine 'nonsense'"),
         (["--strategy", "nonsense"], "there is no strategy 'nonsense'"),
         (["--steps", "giant"], "there is no steps 'giant'"),
         (["--property", "memory-safety"], "property memory-safety is not available yet"),
         (["--property", "nothing.fsm"], "nothing.fsm"),
         (["--report", "x"], "--report is not available yet"),
-        (["--unwind", "3"], "--unwind is not available yet"),
+        (["--unwind", "3"], "--unwind is for engine bmc"),
         (["--timeout", "0"], "the time limit must be a positive number of seconds"),
         (["--timeout", "nan"], "the time limit must be a positive number of seconds"),
         (["--memory", "-1"], "the memory limit must be a positive number of megabytes"),
@@ -226,7 +226,7 @@ def test_unreadable_file() -> None:
 
 def test_timeout_holds(hard: list[str]) -> None:
     started = time.monotonic()
-    mcveto("verify", "--engine", "bmc")
+    mcveto("verify", "--engine", "cegar")
     start_up = time.monotonic() - started
     code, record = verify_json(*hard, "--timeout", "1")
     assert time.monotonic() - started < 2.5 + 2 * start_up

@@ -60,7 +60,8 @@ if TYPE_CHECKING:
 @click.option("--seed", type=click.IntRange(0, MAX_SEED), default=0, help="Draws the first run's inputs.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the result as JSON; - prints nothing else.")
 @click.option("--quiet", is_flag=True, help="Print only the first line, and no progress.")
-@click.option("--unwind", metavar="N", help="For engine bmc; not available yet.")
+@click.option("--unwind", type=int, metavar="N", help="For engine bmc: how often a loop is entered again.")
+@click.option("--merge", is_flag=True, help="For engine symex: paths that meet become one.")
 @click.option("--proof", metavar="FILE", help="Write the certificate of a proof, for `mcveto check`.")
 @click.option("--self-check/--no-self-check", default=True, help="Re-prove a proof before it is printed (default).")
 @click.option("--cex", metavar="DIR", help="On a violation, write a folder that repeats it without mcveto.")
@@ -82,7 +83,8 @@ def command(
     seed: int,
     json_file: str | None,
     quiet: bool,
-    unwind: str | None,
+    unwind: int | None,
+    merge: bool,
     proof: str | None,
     self_check: bool,
     cex: str | None,
@@ -93,7 +95,7 @@ def command(
     from mcveto.property.attach import parse_event, with_typestates
     from mcveto.report.json_file import require_folder, require_writable
 
-    for option, value in (("--unwind", unwind), ("--report", report)):
+    for option, value in (("--report", report),):
         if value is not None:
             raise UsageError(f"{option} is not available yet")
     typestates = [name for name in properties if name == "typestate" or name not in PROPERTIES]
@@ -101,19 +103,21 @@ def command(
         if name not in typestates:
             require_available("property", name, PROPERTIES)
     question = Question(
-        engine,
-        strategy,
-        fold,
-        steps,
-        timeout,
-        memory,
-        seed,
-        frontier,
-        closest,
-        aliasing,
-        after_violation,
-        self_check,
-        tuple(map(parse_event, events)),
+        engine=engine,
+        strategy=strategy,
+        fold=fold,
+        steps=steps,
+        timeout=timeout,
+        memory_mb=memory,
+        seed=seed,
+        frontier=frontier,
+        closest=closest,
+        aliasing=aliasing,
+        after_violation=after_violation,
+        self_check=self_check,
+        events=tuple(map(parse_event, events)),
+        unwind=unwind,
+        merge=merge,
     )
     spec = with_typestates(read_spec(**options), typestates)
     if "reach" in properties and not any(item.name == "reach" for item in spec.properties):

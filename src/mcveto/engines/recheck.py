@@ -1,0 +1,40 @@
+"""Before an exhausted exploration is called a proof: every way that was left out is refuted again.
+
+The exploration was done with bitwuzla first; here z3 is asked, and bitwuzla (a new instance) only where z3 cannot
+decide. What is asked are the conjuncts that sufficed, without the rest of their path.
+"""
+
+from __future__ import annotations
+
+import time
+
+from mcveto.engines.queries import Queries
+from mcveto.logic.solver import make_solver
+from mcveto.logic.terms import Term
+
+_SECONDS = 10.0
+
+
+def recheck(queries: Queries, deadline: float) -> str:
+    """What is wrong, or "" if everything holds."""
+    solvers = [make_solver("z3"), make_solver("bitwuzla")] if queries.refuted else []
+    for solver in solvers:
+        for fact in queries.facts:
+            solver.add(fact)
+    for core in queries.refuted:
+        conjuncts: list[Term] = sorted(core, key=lambda term: term.serial)
+        answer = "unknown"
+        for solver in solvers:
+            budget = min(_SECONDS, deadline - time.monotonic())
+            if budget <= 0:
+                return "time-out while the proof was checked again"
+            solver.push()
+            for term in conjuncts:
+                solver.add(term)
+            answer = solver.check((), budget)
+            solver.pop()
+            if answer != "unknown":
+                break
+        if answer != "unsat":
+            return f"self-check failed: a way that was left out is {answer}"
+    return ""
