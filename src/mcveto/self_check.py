@@ -29,8 +29,10 @@ def supported(
     """The verdict with what supports it, or UNKNOWN if it does not stand."""
     if verdict.kind != "proved":
         return replace(verdict, is_internal_error=verdict.is_internal_error or verdict.reason.startswith(FAILED))
-    if watched or program.spec.models:
-        what = f"the typestate properties {', '.join(watched)}" if watched else "library models"
+    is_lowered = program.image.format == "while"
+    if watched or program.spec.models or is_lowered:
+        what = "While programs" if is_lowered else "library models"
+        what = f"the typestate properties {', '.join(watched)}" if watched else what
         note = f"no certificate: the checker does not know {what} yet"
         return replace(verdict, proof=None, evidence=None, warnings=(note,))
     if verdict.proof is None and question.engine != "dpg":
