@@ -137,3 +137,42 @@ def test_numbers_that_are_none(key: str, value: str) -> None:
     data = as_data(original)
     data["locations"][0][key] = value
     assert check(from_data(data), program_of(name).image, Effort()).problem
+
+
+ODD: tuple[object, ...] = (
+    "",
+    "0x",
+    "any",
+    "halt",
+    "L99999",
+    [],
+    {},
+    0,
+    -1,
+    True,
+    "(",
+    "zz NOP",
+    "0x" + "f" * 99,
+    [""],
+    [[]],
+)
+
+
+@pytest.mark.parametrize("name", ["fig10/x86-32/store-REACH-0", "machine/tricks/mips-delay"])
+def test_odd_values_are_rejected_in_words(name: str) -> None:
+    """A value of the wrong kind anywhere is a refusal, never a crash."""
+    original = certificate_for(name)
+    assert original is not None
+    generator = random.Random(name)
+    refused = 0
+    for _ in range(100):
+        data = as_data(original)
+        location = generator.choice(data["locations"])
+        location[generator.choice(sorted(set(location) - {"id"}))] = generator.choice(ODD)
+        try:
+            mutant = from_data(data)
+        except msgspec.ValidationError:
+            refused += 1
+            continue
+        refused += bool(check(mutant, program_of(name).image, Effort()).problem)
+    assert refused >= 75

@@ -53,7 +53,7 @@ class Obligation:
 
 def read_program(certificate: Certificate, image: Image) -> Program:
     """Obligation 1: the program that the certificate speaks of, and the same question."""
-    if file.sealed(certificate).seal != certificate.seal:
+    if certificate.format != file.FORMAT or file.sealed(certificate).seal != certificate.seal:
         raise Rejected("the seal does not fit: the file was changed or damaged")
     if image.sha256 != certificate.binary.sha256 or image.isa != certificate.binary.isa:
         raise Rejected("it is about another binary")
