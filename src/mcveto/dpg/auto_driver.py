@@ -48,9 +48,10 @@ from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
 FIRST_SEEDS = 3
-# Steps of the first runs and of directed tests; `Limits.run_steps` is for runs that must go far.
-FIRST_STEPS = 400
-DIRECTED_STEPS = 2000
+# Steps of the first run, of the other first ones and of directed tests; `Limits.run_steps` is for runs that must go on.
+FIRST_STEPS = 4000
+FURTHER_STEPS = 400
+DIRECTED_STEPS = 4000
 MAX_LOCATIONS = 1500
 DEEPEST_UNFOLDED = 30
 MAX_LEVELS = 200
@@ -62,6 +63,7 @@ EXPLORE_SHARE = 0.3
 EXIT_SECONDS = 3.0
 VARY_SECONDS = 0.5
 VARIED_AT_ONCE = 10
+LOOP_VISITS = 30
 FUZZ_RUNS = 24
 FUZZ_STEPS = 300
 WIDENING_ROUNDS = 8
@@ -122,7 +124,7 @@ class AutoDriver(Driver):
         self._thresholds = Thresholds()
         self._otherwise = otherwise
         self._paused = False
-        self._ran_longer = False
+        self._ran_longer: set[Location] = set()
         self._fuzzed = False
         self._rounds = 0
         self._widening = Widening(self._feasibility, self.blocks)
@@ -173,6 +175,7 @@ class AutoDriver(Driver):
                 return self._unknown(f"the entry cannot run: {found.detail}")
             if seed == self._seed:
                 self._entry = found.visits[0].state
+                self._bounded.limit(min(FURTHER_STEPS, self._limits.run_steps))
         self._bounded.limit(min(DIRECTED_STEPS, self._limits.run_steps))
         while True:
             self._pause()
@@ -211,7 +214,7 @@ class AutoDriver(Driver):
         if self._is_safe(system):
             return self._certified(system)
         self._rounds += 1
-        ahead = self._fuzz(system) or self._vary(system) or self._look_ahead(system)
+        ahead = self._run_longer() or self._fuzz(system) or self._vary(system) or self._look_ahead(system)
         if ahead is None and self._rounds > 1 and self._size() == size:
             # It was not enough before to know the states of the runs.
             ahead = self._widen(system) or self._look_ahead(system)
@@ -223,7 +226,7 @@ class AutoDriver(Driver):
             stage(system)
             if self._is_safe(system):
                 return self._certified(system)
-        violated = self._run_longer() or self._widen(system) or self._recombine(shape)
+        violated = self._widen(system) or self._recombine(shape)
         if violated is not None:
             return violated
         if self._size() > size:
@@ -362,15 +365,18 @@ class AutoDriver(Driver):
         return Verdict("proved", assumptions=assumptions, statistics=statistics, proof=proof, evidence=evidence)
 
     def _run_longer(self) -> Verdict | None:
-        """Once, a run to the full length where the first ones were cut off."""
-        first = self.runs[0]
-        if self._ran_longer or first.ending is not Ending.LIMIT:
-            return None
-        self._ran_longer = True
+        """Runs that were cut off in a loop, once per loop, to the full length: what is behind it is explored then."""
         self._bounded.limit(self._limits.run_steps)
-        found = self._execute(first.choices)
+        for run in list(self.runs):
+            where = run.visits[-1].location
+            if run.ending is not Ending.LIMIT or where in self._ran_longer or run.steps >= self._limits.run_steps:
+                continue
+            self._ran_longer.update(visit.location for visit in run.visits[-LOOP_VISITS:])
+            found = self._execute(run.choices)
+            if isinstance(found, Verdict):
+                return found
         self._bounded.limit(min(DIRECTED_STEPS, self._limits.run_steps))
-        return found if isinstance(found, Verdict) else None
+        return None
 
     def _widen(self, system: System) -> Verdict | None:
         """Runs that pass the cut points in states not seen yet, breadth first."""
