@@ -37,7 +37,10 @@ class Steps:
         self._stack_pointer = t.var(stack_pointer.cell.name, stack_pointer.cell.bits)
         self._frame_pointer = t.var(frame_pointer.cell.name, frame_pointer.cell.bits)
         self._surroundings = Surroundings(program)
-        self.ends = sorted(program.halts | {self._row.code_address(program.return_sentinel)})
+        # A target that is also a halt is a target.
+        self.ends = sorted((program.halts | {self._row.code_address(program.return_sentinel)}) - program.targets)
+        replaced = {self._row.code_address(pc) for pc in program.hooks}
+        self._entered = sorted(address for address in program.targets | replaced if not self._is_executable(address))
 
     def outcomes(self, location: Location) -> tuple[Outcome, ...]:
         return self._outcomes.of(location, self._blocks.of(location))
@@ -150,10 +153,17 @@ class Steps:
         return elsewhere
 
     def executable(self, outcome: Outcome) -> Term:
-        """When `outcome` goes where instructions can be fetched, or to another module; elsewhere it faults."""
+        """When `outcome` goes where instructions can be fetched, or to another module; elsewhere it faults.
+
+        A target or a replaced function is reached wherever it is: nothing is fetched there."""
         width = self._row.address_bits
         plain = t.band(outcome.target, t.const(~self._row.mode_mask, width))
-        return t.disj([self._program.space.allowed(plain, 1, EXECUTE), self._surroundings.foreign(plain)])
+        entered = [t.eq(plain, t.const(address, width)) for address in self._entered]
+        return t.disj([self._program.space.allowed(plain, 1, EXECUTE), self._surroundings.foreign(plain), *entered])
+
+    def _is_executable(self, address: int) -> bool:
+        region = self._program.space.region_at(address)
+        return region is not None and bool(region.permissions & EXECUTE)
 
     def ends_at(self, outcome: Outcome, end: int) -> Term:
         """When `outcome` goes to a halt."""
