@@ -242,6 +242,11 @@ def test_timeout_reports_what_is_known(hard: list[str]) -> None:
     assert record["assumptions"]
 
 
+def test_a_memory_limit_that_is_enough_changes_nothing() -> None:
+    code, record = verify_json("--spec", "examples/demo/demo.yaml", "--timeout", "60", "--memory", "1000")
+    assert (code, record["verdict"]) == (10, "violated")
+
+
 def test_memory_limit_holds(hard: list[str]) -> None:
     code, record = verify_json(*hard, "--timeout", "60", "--memory", "70")
     assert (code, record["verdict"], record["reason"]) == (5, "unknown", "memory limit of 70 MB")

@@ -107,12 +107,12 @@ def _read_file(path: str) -> bytes:
         _require_regular(path, Path(path).stat())
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as stream:
-            _require_regular(path, os.fstat(descriptor))
-            data = stream.read(MAX_FILE_SIZE + 1)
+            status = os.fstat(descriptor)
+            _require_regular(path, status)
+            # As much as there is, not as much as there may be: a buffer of the full size would be allocated at once.
+            data = stream.read(status.st_size)
     except (OSError, ValueError) as problem:
         raise InputFileError(f"{path}: {_reason(problem)}") from problem
-    if len(data) > MAX_FILE_SIZE:
-        raise InputFileError(f"{path}: larger than 2 GiB")
     if not data:
         raise InputFileError(f"{path}: the file is empty")
     return data
