@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import unicorn
@@ -58,6 +59,9 @@ def target(isa: str) -> UnicornTarget:
     )
 
 
+_EXTENDED_MOVE = re.compile("(?:66|67|f2|f3|2e|36|3e|26)*4[4-7c-f]c[67]")
+
+
 def unicorn_cannot_tell(instruction: Instruction, case: Case, ours: Outcome) -> bool:
     """Where Unicorn contradicts the manual (docs/agreement/x86.md says how), or runs in kernel mode."""
     mnemonic = instruction.mnemonic
@@ -71,6 +75,8 @@ def unicorn_cannot_tell(instruction: Instruction, case: Case, ours: Outcome) -> 
         return True  # takes AH for SPL after a REX prefix
     if mnemonic == "CMPXCHG" and "[" not in instruction.operands:
         return True  # writes the destination register, clearing its upper half, although unequal
+    if mnemonic == "MOV" and _EXTENDED_MOVE.match(instruction.bytes.hex()):
+        return True  # refuses REX.R on C6 and C7, which the processor ignores
     if mnemonic.startswith(("PHADD", "PHSUB")) and len(set(instruction.operands.split(", "))) == 1:
         return True  # reads the source after it has written half of the destination
     # Unicorn reads the operand of FF /7 before it refuses it, and allows LOCK where it is undefined.
