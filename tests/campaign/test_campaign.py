@@ -10,6 +10,8 @@ import pytest
 from mcveto.logic import terms as t
 from mcveto.machine import symbolic
 from mcveto.program.inputs import InputSource
+from mcveto.program.program import Program
+from mcveto.search import Question, search
 from mcveto.verdict import Verdict
 
 from .campaign import Wrong, minimal, run_campaign, save
@@ -44,16 +46,25 @@ def test_no_verdict_is_wrong_on_many(isa: str) -> None:
     assert counts.disputed == []
 
 
-def test_a_wrong_transfer_function_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Symbolic execution that takes < for ≤ (unsigned) deceives engine and self-check alike, not the campaign."""
+@pytest.mark.parametrize("self_check", [True, False])
+def test_a_wrong_transfer_function_is_caught(self_check: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Symbolic execution that takes < for ≤ (unsigned) deceives the engine, but not the checker; without the checker it
+    does not deceive the campaign."""
     monkeypatch.setitem(symbolic._COMPARE, "INT_LESS", t.ule)
-    found: list[Wrong] = []
 
     class Caught(Exception):
         pass
 
+    def asked(program: Program, choice: Choice, seconds: float, seed: int) -> Verdict:
+        engine, strategy, fold, steps, *_ = choice
+        question = Question(engine, strategy, fold, steps, timeout=seconds, seed=seed, self_check=self_check)
+        verdict = search(lambda: program, question).verdict
+        if verdict.reason.startswith("self-check failed"):
+            raise Caught
+        return verdict
+
     def caught(wrong: Wrong) -> None:
-        found.append(wrong)
+        assert not self_check and wrong.answered.wrong.startswith("PROVED, but inputs")
         raise Caught
 
     with pytest.raises(Caught):
@@ -64,9 +75,9 @@ def test_a_wrong_transfer_function_is_caught(monkeypatch: pytest.MonkeyPatch) ->
             per_program=1,
             asked=[DPG],
             crosscheck=0,
+            ask_with=asked,
             on_wrong=caught,
         )
-    assert found[0].answered.wrong.startswith("PROVED, but inputs")
 
 
 def test_an_engine_that_always_claims_a_proof_is_caught_and_shrunk(tmp_path: Path) -> None:

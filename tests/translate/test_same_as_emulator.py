@@ -171,6 +171,14 @@ def test_many_single_instructions(isa: str, tmp_path: Path) -> None:
     check_single_instructions(isa, tmp_path, 1500, 3)
 
 
+def is_wide(program: Program, start: int, end: int) -> bool:
+    """Whether the instruction computes with values of more than 128 bits, which C does not have."""
+    code = program.image.read(start, end - start)
+    assert code is not None
+    ops = program.decoder.decode(start, code).ops
+    return any(varnode.size > 16 for op in ops for varnode in (*op.inputs, op.output) if varnode is not None)
+
+
 def check_single_instructions(isa: str, folder: Path, count: int, states: int) -> None:
     program, places = slots_program(isa, count, folder)
     translation = CTranslation(program)
@@ -193,7 +201,7 @@ def check_single_instructions(isa: str, folder: Path, count: int, states: int) -
             if kind == "unsupported":
                 assert found.kind in ("unsupported", "unknown-target"), text
                 continue
-            if found.kind == "modified-code":
+            if found.kind == "modified-code" or (found.kind == "unsupported" and is_wide(program, start, end)):
                 continue
             assert found.kind == kind, text
             assert found.pc == machine.pc, text

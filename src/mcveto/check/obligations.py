@@ -27,7 +27,7 @@ import z3
 from mcveto.check import certificate as file
 from mcveto.check.certificate import ANY, HALT, Certificate
 from mcveto.check.steps import Outcome, Place, Rejected, Steps
-from mcveto.check.values import Formula, Vocabulary, allows, vector
+from mcveto.check.values import Formula, Vocabulary, all_of, allows, any_of, vector
 from mcveto.errors import McvetoError
 from mcveto.machine.memory import EXECUTE
 from mcveto.machine.pcode import Transfer
@@ -153,7 +153,7 @@ class Checker:
         try:
             parsed = iter(z3.parse_smt2_string("\n".join(f"(assert {text})" for text in texts), decls=names))
             invariants = {
-                location.id: z3.Or([z3.And([next(parsed) for _ in way]) for way in location.invariant])
+                location.id: any_of([all_of([next(parsed) for _ in way]) for way in location.invariant])
                 for location in certificate.locations
             }
         except (z3.Z3Exception, StopIteration) as error:
@@ -245,8 +245,8 @@ class Checker:
         """Where control may be after an outcome: not at a target, and at a halt, at a fault or in an invariant."""
         target, bits = vector(outcome.target, self._row.address_bits), self._row.address_bits
         address = z3.simplify(target & z3.BitVecVal(~self._row.mode_mask, bits))
-        targets = z3.Or([address == at for at in sorted(self._program.targets)])
-        replaced = z3.Or([target == pc for pc in sorted(self._program.hooks)])
+        targets = any_of([address == at for at in sorted(self._program.targets)])
+        replaced = any_of([target == pc for pc in sorted(self._program.hooks)])
         ends = [z3.Not(z3.Or(allows(self._space, address, EXECUTE), replaced))]
         for name in names:
             if name == HALT:
@@ -255,7 +255,7 @@ class Checker:
             there = z3.simplify(target == self._places[name].pc)
             if not z3.is_false(there):
                 ends.append(z3.And(there, self._arrives(outcome, self._places[name])))
-        return z3.And(z3.Not(targets), z3.Or(ends))
+        return z3.And(z3.Not(targets), any_of(ends))
 
     def _arrives(self, outcome: Outcome, place: Place) -> Formula:
         """That the state after an outcome is one of the location: its pointers, its code, its invariant."""
@@ -272,7 +272,7 @@ class Checker:
         for offset, byte in enumerate(b"".join(place.code)):
             if self._fixed_byte(address + offset) is None:
                 parts.append(outcome.memory[z3.BitVecVal(address + offset, self._row.address_bits)] == byte)
-        return z3.And(*parts, z3.substitute(self._invariants[place.name], *new))
+        return all_of([*parts, z3.substitute(self._invariants[place.name], *new)])
 
     def _exits(self, outcome: Outcome) -> Formula:
         """That a system call ends the process."""
@@ -288,7 +288,7 @@ class Checker:
             for cell, low, bits in self._program.decoder.layout.named(convention.number_register)
         ]
         number = z3.Concat(*parts) if len(parts) > 1 else parts[0]
-        return z3.Or([number == end for end in sorted(convention.numbers)])
+        return any_of([number == end for end in sorted(convention.numbers)])
 
     def _fixed_byte(self, address: int) -> int | None:
         fixed = self._space.fixed_bytes(address, 1)

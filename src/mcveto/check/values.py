@@ -24,6 +24,15 @@ Value = Any  # int | z3.BitVecRef
 Formula = Any  # z3.BoolRef
 
 
+def all_of(formulas: list[Any]) -> Any:
+    """Their conjunction; of one, itself: not every solver reads a conjunction of one."""
+    return formulas[0] if len(formulas) == 1 else z3.And(formulas)
+
+
+def any_of(formulas: list[Any]) -> Any:
+    return formulas[0] if len(formulas) == 1 else z3.Or(formulas)
+
+
 def vector(value: Value, bits: int) -> Any:
     return z3.BitVecVal(value, bits) if isinstance(value, int) else value
 
@@ -69,7 +78,7 @@ def allows(space: AddressSpace, address: Value, kind: int) -> Formula:
     """That the byte at `address` may be read, written or executed."""
     where = vector(address, space.address_bits)
     regions = [region for region in space.regions if region.permissions & kind and region.size]
-    return z3.Or([z3.And(z3.UGE(where, at.start), z3.ULE(where, at.end - 1)) for at in regions])
+    return any_of([z3.And(z3.UGE(where, at.start), z3.ULE(where, at.end - 1)) for at in regions])
 
 
 def _truth(condition: Formula, bits: int) -> Any:
