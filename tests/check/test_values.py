@@ -157,3 +157,16 @@ def test_access_rights() -> None:
     for address, allowed in ((0x2000, True), (0x20FC, True), (0x20FD, False), (0x1000, False), (0x1FFF, False)):
         guard = z3.simplify(z3.substitute(z3.And(*checker.guard), (variable, z3.BitVecVal(address, 32))))
         assert z3.is_true(guard) == allowed
+
+
+def test_bitwuzla_reads_what_z3_writes_after_simplification() -> None:
+    from mcveto.check.discharge import _bitwuzla
+
+    x, y = z3.BitVecs("x y", 32)
+    solver = z3.Solver()
+    for operator in (z3.UDiv, z3.URem, lambda a, b: a / b, z3.SRem):
+        solver.add(z3.simplify(operator(x, y), hi_div0=True) == 3)
+    assert "bvurem_i" in solver.to_smt2()
+    solver.add(y == 7, z3.ULT(x, 21))
+    assert _bitwuzla(solver.to_smt2(), 10.0) == "unsat"
+    assert _bitwuzla("(assert (no-such-operator 1))", 10.0) == "unknown"

@@ -8,6 +8,7 @@ as SMT-LIB text; `second` asks both about everything. An obligation that nobody 
 from __future__ import annotations
 
 import multiprocessing
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -160,12 +161,20 @@ def _contradicted(obligation: Obligation, model: Any) -> list[Any]:
     return list(facts.values())
 
 
+# Z3's own names for division with the values of the standard where the divisor is 0.
+_INTERNAL = re.compile(r"\bbv([us](?:div|rem|mod))_i\b")
+
+
 def _bitwuzla(script: str, timeout: float) -> str:
+    """Bitwuzla's answer to a script of Z3's; "unknown" also if it cannot read it."""
     import bitwuzla
 
     options = bitwuzla.Options()
     options.set(bitwuzla.Option.TIME_LIMIT_PER, int(1000 * timeout))
     manager = bitwuzla.TermManager()
     parser = bitwuzla.Parser(manager, options)
-    parser.parse(script, True, False)
+    try:
+        parser.parse(_INTERNAL.sub(r"bv\1", script), True, False)
+    except bitwuzla.BitwuzlaException:
+        return "unknown"
     return str(parser.bitwuzla().check_sat()).lower().rpartition(".")[2]
