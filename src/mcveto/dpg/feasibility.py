@@ -71,11 +71,13 @@ class Feasibility:
         """Whether some run along the witness's path satisfies the literals at the witness."""
         state = witness.visit.state
         assert state is not None
-        seen_from_inputs = dict(zip(literals, state.values(literals), strict=True))
-        for literal, value in seen_from_inputs.items():
-            if value is t.FALSE:
-                return Infeasible((literal,))
-        wanted = [value for value in seen_from_inputs.values() if value is not t.TRUE]
+        values_here = state.values(literals)
+        if t.FALSE in values_here:
+            return Infeasible((literals[values_here.index(t.FALSE)],))
+        seen_from_inputs = {
+            literal: value for literal, value in zip(literals, values_here, strict=True) if value is not t.TRUE
+        }
+        wanted = list(seen_from_inputs.values())
         path = self._relevant(witness.run.path[: witness.visit.path_length], wanted)
         for _ in range(MAX_FACT_ROUNDS):
             self.queries += 1

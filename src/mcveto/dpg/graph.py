@@ -256,10 +256,12 @@ class Graph:
         for source, way in arriving:
             self.nodes[source].edges[way].add(twin.number)
         self._predecessors[twin.number] = set(arriving)
+        predecessors = self._predecessors
         for way, targets in node.edges.items():
             twin.edges[way] = set(targets)
+            edge_from_twin = (twin.number, way)
             for target in targets:
-                self._predecessors[target].add((twin.number, way))
+                predecessors[target].add(edge_from_twin)
         for edge in sorted(self.given_up, key=astuple) if self.given_up else ():
             if edge.source == number or edge.target == number:
                 sources = {edge.source} | ({twin.number} if edge.source == number else set())

@@ -78,7 +78,14 @@ class Steps:
         arrival = self.arrival(source, outcome, target, expected)
         if arrival is None:
             return None
-        return _checked([*outcome.guard, *arrival, *outcome.all_after(predicate)])
+        after = outcome.all_after(predicate)
+        step = None if t.FALSE in after else _checked([*outcome.guard, *arrival])
+        if step is None:
+            return None
+        # A node that was split often has a long predicate, so this is done without looking at each literal.
+        literals = dict.fromkeys((*step, *after))
+        literals.pop(t.TRUE, None)
+        return tuple(literals)
 
     def arrival(
         self, source: Location, outcome: Outcome, target: Location, expected: int | None = None
