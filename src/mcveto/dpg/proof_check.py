@@ -41,7 +41,7 @@ def recheck(program: Program, proof: Proof, steps: Steps, entry: SymbolicState, 
     if not starts or any(location.pc != program.entry for location in starts):
         return "the start location is not the entry"
     invariant = t.disj(t.conj(node.literals) for node in proof.nodes if node.is_start)
-    answer = refutes(t.bnot(entry.value(invariant)))
+    answer = Refuter(program, timeout, at_entry=True).check(t.bnot(entry.value(invariant)))
     if answer != "unsat":
         return f"initiation at {starts[0]}: {answer}"
     pending = _pending(program, proof)

@@ -18,10 +18,11 @@ WINDOW = 256
 
 
 class Refuter:
-    """Asks z3 first and bitwuzla where z3 cannot decide."""
+    """Asks z3 first and bitwuzla where z3 cannot decide. About the entry state, all bytes of the image are known."""
 
-    def __init__(self, program: Program, timeout: float) -> None:
+    def __init__(self, program: Program, timeout: float, at_entry: bool = False) -> None:
         self._space = program.space
+        self._at_entry = at_entry
         self._timeout = timeout
         self._memory = t.memory("mem", program.space.address_bits)
         self._solvers = (make_solver("z3"), make_solver("bitwuzla"))
@@ -64,9 +65,9 @@ class Refuter:
         wrong: dict[int, None] = {}
 
         def byte(_: Term, address: int) -> int:
-            fixed = self._space.fixed_bytes(address, 1)
+            known = self._known(address)
             guessed = model.byte(address)
-            if fixed is not None and fixed[0] != guessed:
+            if known is not None and known != guessed:
                 wrong[address] = None
             return guessed
 
@@ -78,7 +79,13 @@ class Refuter:
     def _learn(self, address: int) -> None:
         start = address & ~(WINDOW - 1)
         for where in range(start, start + WINDOW):
-            fixed = self._space.fixed_bytes(where, 1)
-            if fixed is not None and where not in self._facts:
+            known = self._known(where)
+            if known is not None and where not in self._facts:
                 cell = t.load(self._memory, t.const(where, self._space.address_bits), 1, False)
-                self._facts[where] = t.eq(cell, t.const(fixed[0], 8))
+                self._facts[where] = t.eq(cell, t.const(known, 8))
+
+    def _known(self, address: int) -> int | None:
+        if self._at_entry:
+            return self._space.initial_byte(address)
+        fixed = self._space.fixed_bytes(address, 1)
+        return None if fixed is None else fixed[0]
