@@ -43,6 +43,7 @@ def test_no_verdict_is_wrong_on_many(isa: str) -> None:
     counts = run_campaign(iter(range(1000, 1500)), isas=(isa,), seconds=SECONDS, per_program=2)
     assert [wrong.answered.wrong for wrong in counts.wrong] == []
     assert counts.disputed == []
+    assert "crash" not in {kind for _, _, kind in counts.verdicts}
 
 
 @pytest.mark.parametrize("self_check", [True, False])
