@@ -28,7 +28,7 @@ from mcveto.dpg.replay import confirm
 from mcveto.dpg.runs import Choices, Ending, Run, Runner
 from mcveto.dpg.speculate import Speculation, apply
 from mcveto.dpg.steps import Literals, Steps
-from mcveto.dpg.violation_inputs import violation_inputs
+from mcveto.dpg.violation_inputs import violation_inputs, violation_warnings
 from mcveto.dpg.ways import Kind, Way
 from mcveto.logic.terms import FALSE, Term
 from mcveto.program.program import Program
@@ -306,7 +306,10 @@ class Driver:
         if not confirmed:
             return self._unknown("self-check failed: the counterexample does not replay")
         at = run.pc if name == "reach" else run.came_from
-        return Verdict("violated", name, reason, inputs, confirmed, self._program.assumptions, self._statistics(), at)
+        verdict = Verdict(
+            "violated", name, reason, inputs, confirmed, self._program.assumptions, self._statistics(), at
+        )
+        return replace(verdict, warnings=violation_warnings(run))
 
     def _proved(self) -> Verdict:
         assert self._entry is not None
