@@ -63,6 +63,10 @@ class Question:
     """For bmc: how often a loop is entered again."""
     merge: bool = False
     """For symex: whether paths that meet become one."""
+    alongside: bool = True
+    """For strategy auto: whether paths are explored in turns with it."""
+    certificate: bool = False
+    """Whether a proof without a certificate is none."""
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -247,8 +251,10 @@ def _engine(
     limits = Limits(seconds=remaining())
     if question.strategy == "auto" and question.fold != "pc":
         from mcveto.dpg.auto_driver import AutoDriver
+        from mcveto.engines.alongside import Alongside
 
-        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting).run()
+        turn = Alongside(program, remaining(), not question.certificate).turn if question.alongside else None
+        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting, turn).run()
     return by_splitting(limits)
 
 

@@ -35,8 +35,9 @@ def supported(
         what = f"the typestate properties {', '.join(watched)}" if watched else what
         note = f"no certificate: the checker does not know {what} yet"
         return replace(verdict, proof=None, evidence=None, warnings=(note,))
-    if verdict.proof is None and question.engine != "dpg":
-        return replace(verdict, warnings=(f"engine {question.engine} writes no certificate that could be checked",))
+    engine = verdict.found_by or question.engine
+    if verdict.proof is None and engine != "dpg":
+        return replace(verdict, warnings=(f"engine {engine} writes no certificate that could be checked",))
     if verdict.proof is None:
         return _refused(verdict, "no proof was handed over", certificate="")
     from mcveto.certify import certificate_of

@@ -63,6 +63,8 @@ class Verdict:
     support: dict[str, object] = field(default_factory=dict)
     """How a proof was checked, and what happens in the runs it speaks of."""
     warnings: tuple[str, ...] = ()
+    found_by: str = ""
+    """The engine that found it, where it is not the one that was asked."""
 
     @property
     def headline(self) -> str:

@@ -11,6 +11,7 @@ something was left out for is asked again of another solver before PROVED is sai
 from __future__ import annotations
 
 import heapq
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -64,10 +65,18 @@ class Exploration:
         self._joined = 0
 
     def run(self) -> Verdict:
-        first = self._executor.initial()
-        self._order.start(first)
-        self._push(first)
-        while True:
+        verdict = self.advance()
+        assert verdict is not None
+        return verdict
+
+    def advance(self, states: float = math.inf, until: float = math.inf) -> Verdict | None:
+        """Explores so many states more, or until a time on the monotonic clock; None if there are more to explore."""
+        if not self._pushed:
+            first = self._executor.initial()
+            self._order.start(first)
+            self._push(first)
+        while states > 0 and time.monotonic() < until:
+            states -= 1
             state = self._next()
             if state is None:
                 return self._finished()
@@ -76,6 +85,12 @@ class Exploration:
             found = self._explore(state)
             if found is not None:
                 return found
+        return None
+
+    @property
+    def got_stuck(self) -> bool:
+        """Whether more time for a question could have changed the outcome."""
+        return self._queries.got_stuck
 
     # The pool.
 
