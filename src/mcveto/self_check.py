@@ -15,7 +15,7 @@ from mcveto.verdict import Verdict
 if TYPE_CHECKING:
     from mcveto.check.certificate import Certificate
     from mcveto.dpg.evidence import Evidence
-    from mcveto.program.program import Program
+    from mcveto.property.attach import Attached
     from mcveto.search import Question
 
 FAILED = "self-check failed: "
@@ -23,27 +23,21 @@ FAILED = "self-check failed: "
 OBLIGATION_SECONDS = 20.0
 
 
-def supported(
-    program: Program, verdict: Verdict, question: Question, seconds: float, watched: tuple[str, ...] = ()
-) -> Verdict:
+def supported(attached: Attached, verdict: Verdict, question: Question, seconds: float) -> Verdict:
     """The verdict with what supports it, or UNKNOWN if it does not stand."""
     if verdict.kind != "proved":
         return replace(verdict, is_internal_error=verdict.is_internal_error or verdict.reason.startswith(FAILED))
-    is_lowered = program.image.format == "while"
-    if watched or program.spec.models or is_lowered:
-        what = "While programs" if is_lowered else "library models"
-        what = f"the typestate properties {', '.join(watched)}" if watched else what
-        note = f"no certificate: the checker does not know {what} yet"
-        return replace(verdict, proof=None, evidence=None, warnings=(note,))
     if verdict.proof is None and question.engine != "dpg":
         return replace(verdict, warnings=(f"engine {question.engine} writes no certificate that could be checked",))
     if verdict.proof is None:
         return _refused(verdict, "no proof was handed over", certificate="")
-    from mcveto.certify import certificate_of
+    from mcveto.certify import certificate_of, context_of
     from mcveto.check.certificate import to_text
     from mcveto.cli.main import VERSION
 
-    certificate = certificate_of(program, verdict.proof, VERSION, question.steps == "instruction")
+    program = attached.program
+    context = context_of(attached)
+    certificate = certificate_of(program, verdict.proof, VERSION, question.steps == "instruction", context)
     text = to_text(certificate)
     support: dict[str, object] = {"locations": len(certificate.locations), "obligations": None}
     if question.self_check:

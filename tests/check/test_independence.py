@@ -24,6 +24,12 @@ TRUSTED = {
     "mcveto.program.image",
     "mcveto.program.program",
     "mcveto.program.spec",
+    # What else a question can rest on: the meaning of properties, library models and While programs.
+    "mcveto.program.while_program",
+    "mcveto.property.attach",
+    "mcveto.property.library",
+    "mcveto.whilelang.models.catalogue",
+    "mcveto.whilelang.parser",
 }
 
 

@@ -27,7 +27,7 @@ import msgspec
 
 from mcveto.errors import InputFileError
 
-FORMAT = "mcveto-certificate-1"
+FORMAT = "mcveto-certificate-2"
 ANY = "any"
 HALT = "halt"
 MAX_BYTES = 1 << 28
@@ -76,17 +76,33 @@ class Location(Record, omit_defaults=True):
     returns: tuple[Edge, ...] = ()
 
 
+class Source(Record):
+    """A text that the question rests on: a property file, the library models, or a While program."""
+
+    kind: str
+    name: str
+    sha256: str
+    text: str
+
+
 class Certificate(Record):
     format: str
     mcveto: str
     binary: Binary
     spec: dict[str, Any]
     """As in a spec file, without the name of the binary."""
+    sources: tuple[Source, ...]
+    events: tuple[str, ...]
+    """Where events of typestate properties happen, beyond what their files say: NAME=KIND:ADDRESS."""
     question: Question
     assumptions: tuple[str, ...]
     start: tuple[str, ...]
     locations: tuple[Location, ...]
     seal: str = ""
+
+
+def source(kind: str, name: str, text: str) -> Source:
+    return Source(kind=kind, name=name, sha256=hashlib.sha256(text.encode()).hexdigest(), text=text)
 
 
 def sealed(certificate: Certificate) -> Certificate:

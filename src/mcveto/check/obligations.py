@@ -34,7 +34,12 @@ from mcveto.machine.pcode import Transfer
 from mcveto.program.exits import exit_convention
 from mcveto.program.image import Image
 from mcveto.program.program import Program, make_program
-from mcveto.program.spec import Spec, parse_spec
+from mcveto.program.spec import parse_spec
+from mcveto.program.while_program import while_program
+from mcveto.property.attach import Attached, attach_sources, parse_event
+from mcveto.property.library import TypestateSource
+from mcveto.whilelang.models.catalogue import source as models_text
+from mcveto.whilelang.parser import parse
 
 PROPERTIES = ("reach", "return-address")
 Activation = tuple[str, int]
@@ -60,18 +65,41 @@ def read_program(certificate: Certificate, image: Image) -> Program:
     if image.import_area is not None or image.unspecified:
         raise Rejected("the file depends on code or data that is not in it")
     try:
-        spec = parse_spec(certificate.spec, "the certificate's spec")
-        program = make_program(image, spec)
+        attached = _derived_program(certificate, image)
     except McvetoError as error:
         raise Rejected(str(error)) from None
-    _require_same_question(certificate, program, spec)
-    return program
+    _require_same_question(certificate, attached.program, attached.names)
+    return attached.program
 
 
-def _require_same_question(certificate: Certificate, program: Program, spec: Spec) -> None:
-    for item in spec.properties:
-        if item.name not in PROPERTIES:
-            raise Rejected(f"property {item.name} cannot be checked")
+def _derived_program(certificate: Certificate, image: Image) -> Attached:
+    """The program as the binary, the spec and the texts describe it; nothing of it is in the certificate."""
+    for item in certificate.sources:
+        if file.source(item.kind, item.name, item.text) != item:
+            raise Rejected(f"the text of {item.name} was changed")
+    texts = [(item.kind, item.name, item.text) for item in certificate.sources]
+    if image.format == "while":
+        ((kind, name, text),) = texts if len(texts) == 1 else (("", "", ""),)
+        program = while_program(parse(text, name), name)
+        if kind != "while" or program.image.sha256 != image.sha256 or certificate.spec or certificate.events:
+            raise Rejected("it is about another While program")
+        return Attached(program)
+    spec = parse_spec(certificate.spec, "the certificate's spec")
+    known = [("model", name, models_text(name)) for name in ("library.w", "models.toml") if spec.models]
+    named = [str(item.argument) for item in spec.properties if item.name == "typestate"]
+    properties = texts[: len(texts) - len(known)]
+    if texts[len(properties) :] != known:
+        raise Rejected("its library models are not ours")
+    if [item[:2] for item in properties] != [("typestate", name) for name in named]:
+        raise Rejected("its property files are not those of its spec")
+    for asked in spec.properties:
+        if asked.name not in (*PROPERTIES, "typestate"):
+            raise Rejected(f"property {asked.name} cannot be checked")
+    sources = [TypestateSource(name, text) for _, name, text in properties]
+    return attach_sources(make_program(image, spec), sources, tuple(map(parse_event, certificate.events)))
+
+
+def _require_same_question(certificate: Certificate, program: Program, typestates: tuple[str, ...]) -> None:
     asked = certificate.question
     for what, found, claimed in (
         ("entry", [program.entry], [asked.entry]),
@@ -81,7 +109,8 @@ def _require_same_question(certificate: Certificate, program: Program, spec: Spe
     ):
         if sorted(found) != list(map(_number, claimed)):
             raise Rejected(f"its {what} are not those of its spec")
-    if asked.properties != (PROPERTIES if program.targets else PROPERTIES[1:]):
+    named = any(item.name == "reach" for item in program.spec.properties)
+    if asked.properties != (*(PROPERTIES if named else PROPERTIES[1:]), *typestates):
         raise Rejected("its properties are not those of its spec")
     if certificate.assumptions != program.assumptions:
         raise Rejected("its assumptions are not those of the program")

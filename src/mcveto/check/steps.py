@@ -73,8 +73,9 @@ class Steps:
         """The code of a location, decoded; raises Rejected where the image or the decoder disagree."""
         hook = self._program.hooks.get(place.pc)
         if hook is not None:
-            if place.code:
-                raise Rejected(f"{place.name} has code where the spec replaces a function")
+            # What a property watches is an instruction of the image; what the spec replaces has no bytes.
+            if place.code != ((hook.bytes,) if hook.bytes else ()):
+                raise Rejected(f"{place.name} has other code than what the spec or a property puts there")
             return [hook]
         if not place.code:
             raise Rejected(f"{place.name} has no code")
