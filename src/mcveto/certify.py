@@ -11,7 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from mcveto.check.certificate import ANY as ANY_TEXT
-from mcveto.check.certificate import FORMAT, HALT, Binary, Certificate, Edge, Location, Question, Source, sealed, source
+from mcveto.check.certificate import (
+    FORMAT,
+    HALT,
+    Binary,
+    Certificate,
+    Edge,
+    History,
+    Location,
+    Question,
+    Source,
+    sealed,
+    source,
+)
 from mcveto.dpg.location import ANY, Blocks, Fold
 from mcveto.dpg.location import Location as GraphLocation
 from mcveto.dpg.outcomes import Outcome, OutcomeTable
@@ -56,6 +68,41 @@ def certificate_of(
     return _Writer(program, proof, single_steps).certificate(version, context or Context())
 
 
+def assembled(
+    program: Program,
+    version: str,
+    context: Context,
+    start: tuple[str, ...],
+    locations: tuple[Location, ...],
+    history: tuple[History, ...] = (),
+) -> Certificate:
+    """The whole file, for a claim about a program."""
+    image = program.image
+    reach = ("reach",) if any(item.name == "reach" for item in program.spec.properties) else ()
+    question = Question(
+        entry=hex(program.entry),
+        targets=hexes(program.targets),
+        halts=hexes(program.halts),
+        replaced=hexes(program.hooks),
+        properties=(*reach, "return-address", *context.typestates),
+    )
+    return sealed(
+        Certificate(
+            format=FORMAT,
+            mcveto=version,
+            binary=Binary(name=Path(image.path).name, sha256=image.sha256, isa=image.isa),
+            spec={} if image.format == "while" else spec_mapping(program.spec),
+            sources=context.sources,
+            events=context.events,
+            question=question,
+            assumptions=program.assumptions,
+            history=history,
+            start=start,
+            locations=locations,
+        )
+    )
+
+
 @dataclass
 class _Claim:
     """A location of the certificate: where call strings are kept all nodes of a location, else a single node."""
@@ -89,29 +136,8 @@ class _Writer:
             self._within.setdefault(claim.location.frames, []).append(claim)
 
     def certificate(self, version: str, context: Context) -> Certificate:
-        program, image = self._program, self._program.image
-        reach = ("reach",) if any(item.name == "reach" for item in program.spec.properties) else ()
-        question = Question(
-            entry=hex(program.entry),
-            targets=_hexes(program.targets),
-            halts=_hexes(program.halts),
-            replaced=_hexes(program.hooks),
-            properties=(*reach, "return-address", *context.typestates),
-        )
-        return sealed(
-            Certificate(
-                format=FORMAT,
-                mcveto=version,
-                binary=Binary(name=Path(image.path).name, sha256=image.sha256, isa=image.isa),
-                spec={} if image.format == "while" else spec_mapping(program.spec),
-                sources=context.sources,
-                events=context.events,
-                question=question,
-                assumptions=program.assumptions,
-                start=tuple(claim.name for claim in self._claims if claim.is_start),
-                locations=tuple(map(self._location, self._claims)),
-            )
-        )
+        start = tuple(claim.name for claim in self._claims if claim.is_start)
+        return assembled(self._program, version, context, start, tuple(map(self._location, self._claims)))
 
     def _location(self, claim: _Claim) -> Location:
         location = claim.location
@@ -123,12 +149,12 @@ class _Writer:
             id=claim.name,
             pc=hex(location.pc),
             code=tuple(f"{item.bytes.hex()} {item.text}" for item in block if item.bytes),
-            stack_pointer=_pointer(location.stack_pointer),
-            frame_pointer=_pointer(location.frame_pointer),
+            stack_pointer=pointer_text(location.stack_pointer),
+            frame_pointer=pointer_text(location.frame_pointer),
             frames=None if location.frames is None else tuple(map(hex, location.frames)),
             invariant=tuple(tuple(expression(literal) for literal in literals) for literals in claim.alternatives),
             steps=tuple(claim.steps),
-            refuted=_hexes(claim.refuted - {self._by_name[name].location.pc for name in claim.next()}),
+            refuted=hexes(claim.refuted - {self._by_name[name].location.pc for name in claim.next()}),
             calls=tuple(claim.calls),
             returns=tuple(claim.returns),
         )
@@ -220,9 +246,9 @@ def _address(address: Address) -> str:
     return address if isinstance(address, str) else hex(address)
 
 
-def _pointer(value: int) -> str:
+def pointer_text(value: int) -> str:
     return ANY_TEXT if value == ANY else hex(value)
 
 
-def _hexes(addresses: Iterable[int]) -> tuple[str, ...]:
+def hexes(addresses: Iterable[int]) -> tuple[str, ...]:
     return tuple(map(hex, sorted(addresses)))

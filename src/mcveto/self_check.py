@@ -15,6 +15,8 @@ from mcveto.verdict import Verdict
 if TYPE_CHECKING:
     from mcveto.check.certificate import Certificate
     from mcveto.dpg.evidence import Evidence
+    from mcveto.dpg.proof import Proof
+    from mcveto.engines.record import PathProof
     from mcveto.property.attach import Attached
     from mcveto.search import Question
 
@@ -28,22 +30,28 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
     if verdict.kind != "proved":
         return replace(verdict, is_internal_error=verdict.is_internal_error or verdict.reason.startswith(FAILED))
     if verdict.proof is None and question.engine != "dpg":
-        return replace(verdict, warnings=(f"engine {question.engine} writes no certificate that could be checked",))
+        return replace(
+            verdict, warnings=(f"no certificate: what engine {question.engine} did cannot be written as one",)
+        )
     if verdict.proof is None:
         return _refused(verdict, "no proof was handed over", certificate="")
-    from mcveto.certify import certificate_of, context_of
     from mcveto.check.certificate import to_text
-    from mcveto.cli.main import VERSION
 
-    program = attached.program
-    context = context_of(attached)
-    certificate = certificate_of(program, verdict.proof, VERSION, question.steps == "instruction", context)
+    certificate = _certificate(attached, verdict.proof, question)
+    if certificate is None:
+        warning = f"no certificate: that of engine {question.engine} would be too long"
+        return replace(verdict, proof=None, warnings=(warning,))
     text = to_text(certificate)
     support: dict[str, object] = {"locations": len(certificate.locations), "obligations": None}
     if question.self_check:
         from mcveto.check.discharge import Effort, check
 
-        checked = check(certificate, program.image, Effort(timeout=max(1.0, min(OBLIGATION_SECONDS, seconds))))
+        image = attached.program.image
+        checked = check(certificate, image, Effort(timeout=max(1.0, min(OBLIGATION_SECONDS, seconds))))
+        if checked.undecided and question.engine != "dpg":
+            # The exploration was checked in its own way (see `engines.recheck`).
+            warning = f"the certificate is not checked: {checked.problem}"
+            return replace(verdict, proof=None, certificate=text, support=support, warnings=(warning,))
         if checked.undecided:
             return replace(verdict, kind="unknown", reason=f"self-check: {checked.problem}", proof=None)
         if checked.problem:
@@ -51,6 +59,19 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         support["obligations"] = checked.obligations
     happens, warnings = vacuity(verdict.evidence, certificate)
     return replace(verdict, proof=None, evidence=None, certificate=text, support=support | happens, warnings=warnings)
+
+
+def _certificate(attached: Attached, proof: Proof | PathProof, question: Question) -> Certificate | None:
+    from mcveto.certify import certificate_of, context_of
+    from mcveto.cli.main import VERSION
+    from mcveto.dpg.proof import Proof
+
+    context = context_of(attached)
+    if isinstance(proof, Proof):
+        return certificate_of(attached.program, proof, VERSION, question.steps == "instruction", context)
+    from mcveto.certify_paths import certificate_of_paths
+
+    return certificate_of_paths(attached.program, proof, VERSION, context)
 
 
 def _refused(verdict: Verdict, problem: str, certificate: str) -> Verdict:

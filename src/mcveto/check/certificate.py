@@ -14,6 +14,9 @@ Where `frames` is null, no call string is kept (recursion): then a location list
 other steps, each with the return address that is pending in the activation, and the claim is about the paths along
 these edges on which returns match calls.
 
+A proof that follows paths speaks of what was read earlier: `history` names variables that change only where a step has
+`notes`. They are the proof's alone. No run depends on them, so it may choose what they hold.
+
 The seal is a checksum: it finds a damaged file early. It proves nothing, and the checker does not rely on it.
 """
 
@@ -61,6 +64,24 @@ class Edge(Record):
     expecting: str
 
 
+class History(Record):
+    """A variable of the proof alone, which remembers something of the past of a run: `bits` wide, or of 0 bits if it
+    is a whole memory. It begins as the register or memory named `begins`, or as anything."""
+
+    name: str
+    bits: int
+    begins: str
+
+
+class Note(Record):
+    """What a step to `to` writes down: `value` is another variable of the history, a number, or fresh!K: the K-th value
+    that the step leaves open."""
+
+    to: str
+    name: str
+    value: str
+
+
 class Location(Record, omit_defaults=True):
     id: str
     pc: str
@@ -74,6 +95,7 @@ class Location(Record, omit_defaults=True):
     refuted: tuple[str, ...]
     calls: tuple[Edge, ...] = ()
     returns: tuple[Edge, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 class Source(Record):
@@ -96,6 +118,7 @@ class Certificate(Record):
     """Where events of typestate properties happen, beyond what their files say: NAME=KIND:ADDRESS."""
     question: Question
     assumptions: tuple[str, ...]
+    history: tuple[History, ...]
     start: tuple[str, ...]
     locations: tuple[Location, ...]
     seal: str = ""

@@ -44,6 +44,9 @@ from mcveto.whilelang.parser import parse
 PROPERTIES = ("reach", "return-address")
 Activation = tuple[str, int]
 _NUMBER = re.compile(r"0x(0|[1-9a-f][0-9a-f]*)")
+# No register has a name with "!", and no value that a step leaves open is part of the history.
+_HISTORY = re.compile(r"(?!fresh!)[A-Za-z_][A-Za-z0-9_.]*![A-Za-z0-9_.]+")
+_FRESH = re.compile(r"fresh![1-9][0-9]*")
 _CONDITION = re.compile(r"""\|[^|\\]*\||[()]|[^\s()|;"\\]+""")
 
 
@@ -132,6 +135,8 @@ class Checker:
             if location.id in self._places or location.id == HALT:
                 raise Rejected(f"{location.id} is listed twice")
             self._places[location.id] = self._place(location)
+        self._begins: list[tuple[Any, Any]] = []
+        self._history = self._read_history(certificate)
         self._invariants = self._parse(certificate)
         self._start = certificate.start
         nested = any(location.frames is None for location in self.locations)
@@ -179,6 +184,7 @@ class Checker:
         cells = self._program.decoder.layout.cells
         names = {cell.name: self._vocabulary.variable(cell) for cell in cells if cell.name in used}
         names["mem"] = self._vocabulary.memory
+        names |= self._history
         try:
             parsed = iter(z3.parse_smt2_string("\n".join(f"(assert {text})" for text in texts), decls=names))
             invariants = {
@@ -191,10 +197,40 @@ class Checker:
             raise Rejected("an invariant holds more than one condition")
         return invariants
 
+    def _read_history(self, certificate: Certificate) -> dict[str, Any]:
+        """The variables of the history by name, and as what they begin; none of them is part of the state."""
+        cells = {cell.name: self._vocabulary.variable(cell) for cell in self._program.decoder.layout.cells}
+        state = {**cells, "mem": self._vocabulary.memory}
+        history: dict[str, Any] = {}
+        for item in certificate.history:
+            if not _HISTORY.fullmatch(item.name) or item.name in (*history, *state) or not 0 <= item.bits <= 1024:
+                raise Rejected(f"'{item.name[:40]}' cannot be a variable of the history")
+            history[item.name] = variable = self._vocabulary.named(item.name, item.bits)
+            if item.begins and (item.begins not in state or state[item.begins].sort() != variable.sort()):
+                raise Rejected(f"{item.name} cannot begin as '{item.begins[:40]}'")
+            self._begins += [(variable, state[item.begins])] if item.begins else []
+        return history
+
+    def _noted(self, location: file.Location) -> dict[str, list[tuple[Any, Any]]]:
+        """What the steps to each location make of the history: its variables with their new values."""
+        noted: dict[str, list[tuple[Any, Any]]] = {}
+        for note in location.notes:
+            variable: Any = self._history.get(note.name)
+            value: Any = self._history.get(note.value)
+            if value is None and z3.is_bv(variable) and _FRESH.fullmatch(note.value):
+                value = z3.BitVec(note.value, variable.size())
+            elif value is None and z3.is_bv(variable) and _NUMBER.fullmatch(note.value):
+                value = z3.BitVecVal(_number(note.value), variable.size())
+            if variable is None or value is None or variable.sort() != value.sort():
+                raise Rejected(f"{location.id}: '{note.name[:40]}' cannot become '{note.value[:40]}'")
+            noted.setdefault(note.to, []).append((variable, value))
+        return noted
+
     def initiation(self) -> Obligation:
         """Obligation 4: the entry state is like the end of a step that nothing precedes."""
         entry, sentinel = self._program.entry, self._program.return_sentinel
         outcome = Outcome([], dict(self._program.registers), self._vocabulary.memory, Transfer.JUMP, entry, entry)
+        outcome.history = dict.fromkeys(self._start, self._begins)
         names = [name for name in self._start if self._places[name].frames in (None, (sentinel,))]
         return Obligation("initiation", (z3.Not(self._safe(outcome, names)),), self._space.initial_byte)
 
@@ -203,7 +239,9 @@ class Checker:
         place = self._places[location.id]
         before = [self._invariants[location.id]]
         before += [self._vocabulary.variable(cell) == value for cell, value in self._steps.pointers(place)]
+        noted = self._noted(location)
         for number, outcome in enumerate(self._steps.outcomes(place)):
+            outcome.history = noted
             what = f"step {number} of {location.id} at {location.pc}"
             if outcome.unsupported:
                 what, ends = f"{what} ({outcome.unsupported})", iter([z3.BoolVal(False)])
@@ -289,7 +327,7 @@ class Checker:
     def _arrives(self, outcome: Outcome, place: Place) -> Formula:
         """That the state after an outcome is one of the location: its pointers, its code, its invariant."""
         parts: list[Formula] = []
-        new: list[tuple[Any, Any]] = [(self._vocabulary.memory, outcome.memory)]
+        new = [(self._vocabulary.memory, outcome.memory), *outcome.history.get(place.name, ())]
         for number, value in outcome.registers.items():
             cell = self._program.decoder.layout.cells[number]
             new.append((self._vocabulary.variable(cell), self._vocabulary.after(cell, value)))

@@ -9,7 +9,8 @@ there: blocks are cut here, whatever the certificate thinks of them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from mcveto.check.values import CheckerDomain, Formula, Value, Vocabulary
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
@@ -51,6 +52,8 @@ class Outcome:
     """The address behind the last instruction: where a call is expected to return."""
     system_call: bool = False
     unsupported: str = ""
+    history: dict[str, list[tuple[Any, Any]]] = field(default_factory=dict)
+    """What becomes of the history, by the name of the location where the step ends."""
 
 
 class Steps:
