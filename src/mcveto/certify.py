@@ -38,6 +38,7 @@ from mcveto.program.models import MODEL_INPUT
 from mcveto.program.program import Program
 from mcveto.program.spec import Address, PropertySpec, Spec
 from mcveto.property.attach import Attached, event_text
+from mcveto.whilelang.models.catalogue import FILES as MODEL_FILES
 from mcveto.whilelang.models.catalogue import source as models_text
 
 
@@ -54,11 +55,11 @@ def context_of(attached: Attached) -> Context:
     """The property files, the library models or the While program that the question is about."""
     program = attached.program
     if program.image.format == "while":
-        return Context((source("while", program.image.path, program.image.text),))
+        return Context((source("while", Path(program.image.path).name, program.image.text),))
     named = [str(item.argument) for item in program.spec.properties if item.name == "typestate"]
     found = [source("typestate", name, item.text) for name, item in zip(named, attached.sources, strict=True)]
     if program.spec.models:
-        found += [source("model", name, models_text(name)) for name in ("library.w", "models.toml")]
+        found += [source("model", name, models_text(name)) for name in MODEL_FILES]
     return Context(tuple(found), tuple(map(event_text, attached.events)), attached.names)
 
 

@@ -23,7 +23,6 @@ The seal is a checksum: it finds a damaged file early. It proves nothing, and th
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -33,7 +32,6 @@ from mcveto.errors import InputFileError
 FORMAT = "mcveto-certificate-2"
 ANY = "any"
 HALT = "halt"
-MAX_BYTES = 1 << 28
 
 
 class Record(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -147,14 +145,3 @@ def from_text(text: str | bytes, name: str = "certificate") -> Certificate:
         return msgspec.json.decode(text, type=Certificate)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InputFileError(f"{name} is not a certificate: {error}") from None
-
-
-def read_certificate(path: str) -> Certificate:
-    try:
-        if not Path(path).is_file():
-            raise InputFileError(f"cannot read certificate {path}: no such file")
-        if Path(path).stat().st_size > MAX_BYTES:
-            raise InputFileError(f"certificate {path} is larger than {MAX_BYTES} bytes")
-        return from_text(Path(path).read_bytes(), path)
-    except (OSError, ValueError) as error:
-        raise InputFileError(f"cannot read certificate {path}: {error}") from None

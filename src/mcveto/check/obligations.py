@@ -31,14 +31,15 @@ from mcveto.check.values import Formula, Vocabulary, all_of, allows, any_of, vec
 from mcveto.errors import McvetoError
 from mcveto.machine.memory import EXECUTE
 from mcveto.machine.pcode import Transfer
+from mcveto.machine.registers import Cell
 from mcveto.program.exits import exit_convention
 from mcveto.program.image import Image
 from mcveto.program.program import Program, make_program
 from mcveto.program.spec import parse_spec
 from mcveto.program.while_program import while_program
-from mcveto.property.attach import Attached, attach_sources, parse_event
+from mcveto.property.attach import attach_sources, parse_event
 from mcveto.property.library import TypestateSource
-from mcveto.whilelang.models.catalogue import source as models_text
+from mcveto.whilelang.models import catalogue
 from mcveto.whilelang.parser import parse
 
 PROPERTIES = ("reach", "return-address")
@@ -68,38 +69,35 @@ def read_program(certificate: Certificate, image: Image) -> Program:
     if image.import_area is not None or image.unspecified:
         raise Rejected("the file depends on code or data that is not in it")
     try:
-        attached = _derived_program(certificate, image)
+        program, typestates = _derived_program(certificate, image)
     except McvetoError as error:
         raise Rejected(str(error)) from None
-    _require_same_question(certificate, attached.program, attached.names)
-    return attached.program
+    _require_same_question(certificate, program, typestates)
+    return program
 
 
-def _derived_program(certificate: Certificate, image: Image) -> Attached:
-    """The program as the binary, the spec and the texts describe it; nothing of it is in the certificate."""
-    for item in certificate.sources:
-        if file.source(item.kind, item.name, item.text) != item:
-            raise Rejected(f"the text of {item.name} was changed")
-    texts = [(item.kind, item.name, item.text) for item in certificate.sources]
+def _derived_program(certificate: Certificate, image: Image) -> tuple[Program, tuple[str, ...]]:
+    """The program as the binary, the spec and the texts describe it, and the names of its typestate properties."""
+    given = [item.text for item in certificate.sources if item.kind in ("typestate", "while")]
     if image.format == "while":
-        ((kind, name, text),) = texts if len(texts) == 1 else (("", "", ""),)
-        program = while_program(parse(text, name), name)
-        if kind != "while" or program.image.sha256 != image.sha256 or certificate.spec or certificate.events:
+        program = while_program(parse("".join(given), certificate.binary.name), certificate.binary.name)
+        expected = [file.source("while", certificate.binary.name, program.image.text)]
+        if program.image.sha256 != image.sha256 or certificate.spec or certificate.events:
             raise Rejected("it is about another While program")
-        return Attached(program)
-    spec = parse_spec(certificate.spec, "the certificate's spec")
-    known = [("model", name, models_text(name)) for name in ("library.w", "models.toml") if spec.models]
-    named = [str(item.argument) for item in spec.properties if item.name == "typestate"]
-    properties = texts[: len(texts) - len(known)]
-    if texts[len(properties) :] != known:
-        raise Rejected("its library models are not ours")
-    if [item[:2] for item in properties] != [("typestate", name) for name in named]:
-        raise Rejected("its property files are not those of its spec")
-    for asked in spec.properties:
-        if asked.name not in (*PROPERTIES, "typestate"):
-            raise Rejected(f"property {asked.name} cannot be checked")
-    sources = [TypestateSource(name, text) for _, name, text in properties]
-    return attach_sources(make_program(image, spec), sources, tuple(map(parse_event, certificate.events)))
+        typestates: tuple[str, ...] = ()
+    else:
+        spec = parse_spec(certificate.spec, "the certificate's spec")
+        named = [str(item.argument) for item in spec.properties if item.name == "typestate"]
+        if len(named) != len(given) or any(item.name not in (*PROPERTIES, "typestate") for item in spec.properties):
+            raise Rejected("its property files are not those of its spec")
+        files = [TypestateSource(*item) for item in zip(named, given, strict=True)]
+        expected = [file.source("typestate", *item) for item in files]
+        expected += [file.source("model", item, catalogue.source(item)) for item in catalogue.FILES if spec.models]
+        attached = attach_sources(make_program(image, spec), files, tuple(map(parse_event, certificate.events)))
+        program, typestates = attached.program, attached.names
+    if certificate.sources != tuple(expected):
+        raise Rejected("its texts are not those that the question rests on")
+    return program, typestates
 
 
 def _require_same_question(certificate: Certificate, program: Program, typestates: tuple[str, ...]) -> None:
@@ -152,9 +150,8 @@ class Checker:
         self._pending = self._pending_addresses() if nested else {}
 
     def _require_listed(self, names: Iterable[str]) -> None:
-        for name in names:
-            if name not in self._places:
-                raise Rejected(f"a step leads to {name}, which is not listed")
+        for name in sorted(set(names) - self._places.keys()):
+            raise Rejected(f"a step leads to {name}, which is not listed")
 
     def _place(self, location: file.Location) -> Place:
         """Obligation 2, and that the location is no target."""
@@ -199,8 +196,8 @@ class Checker:
 
     def _read_history(self, certificate: Certificate) -> dict[str, Any]:
         """The variables of the history by name, and as what they begin; none of them is part of the state."""
-        cells = {cell.name: self._vocabulary.variable(cell) for cell in self._program.decoder.layout.cells}
-        state = {**cells, "mem": self._vocabulary.memory}
+        state = {cell.name: self._vocabulary.variable(cell) for cell in self._program.decoder.layout.cells}
+        state["mem"] = self._vocabulary.memory
         history: dict[str, Any] = {}
         for item in certificate.history:
             if not _HISTORY.fullmatch(item.name) or item.name in (*history, *state) or not 0 <= item.bits <= 1024:
@@ -332,9 +329,7 @@ class Checker:
             cell = self._program.decoder.layout.cells[number]
             new.append((self._vocabulary.variable(cell), self._vocabulary.after(cell, value)))
             parts += self._vocabulary.insignificant(cell, value)
-        for cell, expected in self._steps.pointers(place):
-            value = outcome.registers.get(cell.number, self._vocabulary.before(cell))
-            parts.append(vector(value, cell.bits) == expected)
+        parts += [self._value(outcome, cell) == expected for cell, expected in self._steps.pointers(place)]
         address = self._row.code_address(place.pc)
         for offset, byte in enumerate(b"".join(place.code)):
             if self._fixed_byte(address + offset) is None:
@@ -346,16 +341,13 @@ class Checker:
         convention = exit_convention(self._program)
         if convention is None:
             return z3.BoolVal(False)
-        parts = [
-            z3.Extract(
-                low + bits - 1,
-                low,
-                vector(outcome.registers.get(cell.number, self._vocabulary.before(cell)), cell.bits),
-            )
-            for cell, low, bits in self._program.decoder.layout.named(convention.number_register)
-        ]
+        pieces = self._program.decoder.layout.named(convention.number_register)
+        parts = [z3.Extract(low + bits - 1, low, self._value(outcome, cell)) for cell, low, bits in pieces]
         number = z3.Concat(*parts) if len(parts) > 1 else parts[0]
         return any_of([number == end for end in sorted(convention.numbers)])
+
+    def _value(self, outcome: Outcome, cell: Cell) -> Any:
+        return vector(outcome.registers.get(cell.number, self._vocabulary.before(cell)), cell.bits)
 
     def _fixed_byte(self, address: int) -> int | None:
         fixed = self._space.fixed_bytes(address, 1)

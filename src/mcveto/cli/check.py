@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from mcveto.program.image import Image
 
 
+MAX_BYTES = 1 << 28
+
+
 @click.command()
 @click.argument("proof")
 @click.argument("binary")
@@ -54,12 +57,11 @@ def command(
     quiet: bool,
 ) -> int:
     """Check that the certificate PROOF proves its claim about BINARY."""
-    from mcveto.check.certificate import read_certificate
     from mcveto.check.discharge import Effort, check
     from mcveto.report.json_file import require_writable, write_json
 
     require_writable(json_file)
-    certificate = read_certificate(proof)
+    certificate = _read(proof)
     image = _load(certificate, binary)
     problem = "" if spec_file is None else _other_question(spec_file, properties, events, certificate)
     if problem:
@@ -74,6 +76,22 @@ def command(
     if json_file != "-":
         _print(headline, certificate, checked, quiet)
     return 5 if problem else 0
+
+
+def _read(path: str) -> Certificate:
+    from pathlib import Path
+
+    from mcveto.check.certificate import from_text
+    from mcveto.errors import InputFileError
+
+    try:
+        if not Path(path).is_file():
+            raise InputFileError(f"cannot read certificate {path}: no such file")
+        if Path(path).stat().st_size > MAX_BYTES:
+            raise InputFileError(f"certificate {path} is larger than {MAX_BYTES} bytes")
+        return from_text(Path(path).read_bytes(), path)
+    except (OSError, ValueError) as error:
+        raise InputFileError(f"cannot read certificate {path}: {error}") from None
 
 
 def _load(certificate: Certificate, binary: str) -> Image:

@@ -21,8 +21,11 @@ class Model:
     heap: bool = False
 
 
+FILES = ("library.w", "models.toml")
+
+
 def source(name: str) -> str:
-    """The text of `models.toml` or `library.w`, from which the models are made."""
+    """The text of one of the files of which the models are made."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
