@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mcveto.verdict import Verdict
+from mcveto.verdict import SELF_CHECK_FAILED, Verdict
 
 if TYPE_CHECKING:
     from mcveto.check.certificate import Certificate
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from mcveto.property.attach import Attached
     from mcveto.search import Question
 
-FAILED = "self-check failed: "
 # One obligation of the self-check may take this long; `mcveto check` allows more.
 OBLIGATION_SECONDS = 20.0
 
@@ -28,7 +27,9 @@ OBLIGATION_SECONDS = 20.0
 def supported(attached: Attached, verdict: Verdict, question: Question, seconds: float) -> Verdict:
     """The verdict with what supports it, or UNKNOWN if it does not stand."""
     if verdict.kind != "proved":
-        return replace(verdict, is_internal_error=verdict.is_internal_error or verdict.reason.startswith(FAILED))
+        return replace(
+            verdict, is_internal_error=verdict.is_internal_error or verdict.reason.startswith(SELF_CHECK_FAILED)
+        )
     if verdict.proof is None and question.engine != "dpg":
         return replace(
             verdict, warnings=(f"no certificate: what engine {question.engine} did cannot be written as one",)
@@ -78,7 +79,7 @@ def _refused(verdict: Verdict, problem: str, certificate: str) -> Verdict:
     return replace(
         verdict,
         kind="unknown",
-        reason=f"{FAILED}{problem}",
+        reason=f"{SELF_CHECK_FAILED}{problem}",
         proof=None,
         certificate=certificate,
         is_internal_error=True,

@@ -29,6 +29,14 @@ STATISTICS = (
 )
 
 
+SELF_CHECK_FAILED = "self-check failed: "
+
+
+def self_check_reason(problem: str) -> str:
+    """Why a proof is not believed: a defect of ours if it was refuted, none if nobody could decide it."""
+    return f"self-check: {problem}" if problem.endswith(" unknown") else f"{SELF_CHECK_FAILED}{problem}"
+
+
 @dataclass(frozen=True, slots=True)
 class VerdictInput:
     """One value the counterexample depends on, in the order consumed."""
