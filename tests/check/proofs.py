@@ -63,8 +63,7 @@ TYPESTATES = {"typestate/x86-32/driver-MISSING-0": "lock", "typestate/ppc32-be/d
 EXPLORED = ("symex", "bmc")
 KINDS = (
     *(f"dpg {name}" for name in SMALL),
-    *(f"pc {name}" for name in ("machine/tricks/mips-delay", "fig10/ppc32-be/ex6")),
-    *(f"pc {name}" for name in ("recursion/x86-32/gcd-safe-O1", "recursion/x86-32/parity-safe-O1")),
+    *(f"pc {name}" for name in ("machine/tricks/mips-delay", "machine/tricks/aarch64", "recursion/x86-32/gcd-safe-O1")),
     *(f"typestate {name}" for name in TYPESTATES),
     *(f"while {name}" for name in ("no_alias", "countdown", "swap")),
     *(f"{engine} {name}" for engine in EXPLORED for name in ("fig10/ppc32-be/ex6", "machine/tricks/smc-next")),

@@ -4,8 +4,8 @@ A pool of states, the next one by the policy's order; each is executed for one b
 fault, at a target (a violation, once it has been run), or because what it can do was done already from another state.
 All states ended and nothing left out: no input violates the property.
 
-Nothing of this is an inductive invariant that could be checked step by step. Instead, every "no" of the solver that
-something was left out for is asked again of another solver before PROVED is said (see `recheck`).
+Every "no" of the solver that something was left out for is asked again of another solver before PROVED is said (see
+`recheck`); what was explored is handed over as an invariant that can be checked step by step (see `record`).
 """
 
 from __future__ import annotations
