@@ -214,7 +214,7 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
         verdict = replace(verdict, aftermath=after.lines(verdict.at))
     from mcveto.self_check import supported
 
-    return attached.explained(supported(program, verdict, question, remaining(), attached.names))
+    return attached.explained(supported(attached, verdict, question, remaining()))
 
 
 def _engine(

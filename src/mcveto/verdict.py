@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mcveto.dpg.evidence import Evidence
     from mcveto.dpg.proof import Proof
+    from mcveto.engines.record import PathProof
 
 EXIT_CODES = {"proved": 0, "violated": 10, "unknown": 5}
 EXIT_INTERNAL = 70
@@ -26,6 +27,14 @@ STATISTICS = (
     "locations",
     "nodes",
 )
+
+
+SELF_CHECK_FAILED = "self-check failed: "
+
+
+def self_check_reason(problem: str) -> str:
+    """Why a proof is not believed: a defect of ours if it was refuted, none if nobody could decide it."""
+    return f"self-check: {problem}" if problem.endswith(" unknown") else f"{SELF_CHECK_FAILED}{problem}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class Verdict:
     """What can happen after the violation, if that was asked."""
     is_internal_error: bool = False
     """Unknown because of a defect of our own."""
-    proof: Proof | None = None
+    proof: Proof | PathProof | None = None
     """What the engine claims, until it is written down as the certificate."""
     evidence: Evidence | None = None
     """What the runs behind a proof show to be reachable."""

@@ -46,7 +46,7 @@ from mcveto.dpg.strengthen.widen import Widening
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 from mcveto.program.program import Program
-from mcveto.verdict import Verdict
+from mcveto.verdict import Verdict, self_check_reason
 
 FIRST_SEEDS = 3
 # Steps of the first run, of the other first ones and of directed tests; `Limits.run_steps` is for runs that must go on.
@@ -403,7 +403,7 @@ class AutoDriver(Driver):
         assert self._entry is not None
         problem = recheck(self._program, proof, self._steps, self._entry, max(10.0, self._limits.query_seconds))
         if problem:
-            raise GiveUp(f"self-check failed: {problem}")
+            raise GiveUp(self_check_reason(problem))
         evidence = evidence_of(self._program, self.graph)
         assumptions, statistics = self._program.assumptions, self._statistics()
         return Verdict("proved", assumptions=assumptions, statistics=statistics, proof=proof, evidence=evidence)

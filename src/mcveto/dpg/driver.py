@@ -32,7 +32,7 @@ from mcveto.dpg.violation_inputs import violation_inputs, violation_warnings
 from mcveto.dpg.ways import Kind, Way
 from mcveto.logic.terms import FALSE, Term
 from mcveto.program.program import Program
-from mcveto.verdict import Verdict
+from mcveto.verdict import Verdict, self_check_reason
 
 
 @dataclass
@@ -321,7 +321,7 @@ class Driver:
         proof = proof_of(self.graph)
         problem = recheck(self._program, proof, self._steps, self._entry, max(10.0, self._limits.query_seconds))
         if problem:
-            return self._unknown(f"self-check failed: {problem}")
+            return self._unknown(self_check_reason(problem))
         evidence = evidence_of(self._program, self.graph)
         assumptions, statistics = self._program.assumptions, self._statistics()
         return Verdict("proved", assumptions=assumptions, statistics=statistics, proof=proof, evidence=evidence)
