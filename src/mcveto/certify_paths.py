@@ -26,11 +26,15 @@ from mcveto.program.program import Program
 
 # Characters in all invariants together; more is of no use to anybody.
 MAX_TEXT = 1 << 25
+# As many are written in a fraction of a second, also if nobody asked for them.
+SHORT_TEXT = 1 << 18
 
 
-def certificate_of_paths(program: Program, proof: PathProof, version: str, context: Context) -> Certificate | None:
+def certificate_of_paths(
+    program: Program, proof: PathProof, version: str, context: Context, longest: int = MAX_TEXT
+) -> Certificate | None:
     """The certificate, or None if it would be too long."""
-    return _Writer(program, proof).certificate(version, context)
+    return _Writer(program, proof).certificate(version, context, longest)
 
 
 class _Writer:
@@ -53,7 +57,7 @@ class _Writer:
             for piece in self._layout.named(name)
         ]
 
-    def certificate(self, version: str, context: Context) -> Certificate | None:
+    def certificate(self, version: str, context: Context, longest: int) -> Certificate | None:
         nodes = self._proof.nodes
         conditions: list[tuple[str, ...]] = []
         used: dict[Term, None] = {}
@@ -65,7 +69,7 @@ class _Writer:
                     used[variable] = None
             conditions.append(tuple(expression(term) for term in terms))
             length += sum(map(len, conditions[-1]))
-            if length > MAX_TEXT:
+            if length > longest:
                 return None
         history = {str(variable.data): variable for variable in used}
         pairs = [pair for node in nodes for renaming in node.renamings.values() for pair in renaming]
