@@ -170,7 +170,10 @@ def _on_binary(
     if not result.confirmed:
         name = automaton.path if automaton.path and Path(automaton.path).is_file() else automaton.name
         asked = replace(spec, properties=(PropertySpec("typestate", name),))
-        answer = search(lambda: load_program(binary, asked), Question(timeout=seconds, events=points, keeps_history=pages.are_wanted))
+        answer = search(
+            lambda: load_program(binary, asked),
+            Question(timeout=seconds, events=points, keeps_history=pages.are_wanted),
+        )
         verdict = answer.verdict
         decided_by = ["", "no trace of the model runs; this is the answer of verify:"]
         decided_by += list(verdict_lines(verdict, f"{automaton.name}, return-address"))

@@ -168,9 +168,7 @@ def _pages(answer: Answer, binary: str | None, spec: Spec, question: Question) -
     program = load_program(binary, spec)
     attached = attach(program, question.events)
     command = ["mcveto", *sys.argv[1:]]
-    return verdict_pages(
-        answer.verdict, attached, version=VERSION, command=command, targets=sorted(program.targets)
-    )
+    return verdict_pages(answer.verdict, attached, version=VERSION, command=command, targets=sorted(program.targets))
 
 
 def _search(binary: str | None, spec: Spec, question: Question, silent: bool) -> Answer:

@@ -18,6 +18,7 @@ from mcveto.machine.pcode import Instruction, Space
 from mcveto.program.program import Program
 
 MAX_INSTRUCTIONS = 40_000
+_PADDING = 16
 
 
 @dataclass(slots=True)
@@ -104,7 +105,10 @@ class Code:
                 falls = falls and op.opcode not in ("BRANCH", "BRANCHIND", "RETURN")
         line.direct += sorted(self._jumps.jumps.get(pc, ()))
         line.calls += sorted(self._jumps.calls.get(pc, ()))
-        if falls:
+        if self._row.code_address(pc) in self._program.halts:
+            return _Line(instruction, [], [], False, False, False)  # the run ends before it
+        ends = {self._row.code_address(target) for target in line.calls} <= self._program.halts and line.calls
+        if falls and not ends and not self._is_padding(following):
             line.direct.append(following)
         line.direct = [target for target in dict.fromkeys(line.direct) if target != pc or not falls]
         line.calls = list(dict.fromkeys(line.calls))
@@ -114,6 +118,11 @@ class Code:
         """Whether the file has something there; the targets that stand for typestate errors have no content."""
         region = self._program.space.region_at(address)
         return region is not None and bool(region.content)
+
+    def _is_padding(self, pc: int) -> bool:
+        """Whether only zeros follow: what runs into them (after a call that does not return) is no code."""
+        address = self._row.code_address(pc)
+        return not any(self._program.space.initial_byte(address + offset) or 0 for offset in range(_PADDING))
 
     def _instruction(self, pc: int) -> Instruction | None:
         hook = self._program.hooks.get(pc)

@@ -63,6 +63,7 @@ def empty_pages(version: str, command: Sequence[str], path: str) -> Data:
         "story": [],
         "tries": [],
         "inputs": [],
+        "again": [],
         "why": [],
         "why_left_out": "",
         "confirmed_by": [],
@@ -100,7 +101,7 @@ def verdict_pages(
         "entry": f"{code_address(program.entry):#x}",
         "checked": asked,
     }
-    _describe_verdict(data, verdict)
+    verdict_summary(data, verdict)
     data["automata"] = [_automaton_record(item) for item in attached.automata]
     data["notes"] = list(program.notes)
     history = verdict.history
@@ -119,7 +120,7 @@ def verdict_pages(
     return data
 
 
-def _describe_verdict(data: Data, verdict: Verdict) -> None:
+def verdict_summary(data: Data, verdict: Verdict) -> None:
     data["verdict"] = {
         "kind": verdict.kind,
         "headline": verdict.headline,
@@ -340,7 +341,7 @@ def machine_pages(
         inputs = tuple(VerdictInput(item.value, item.bits, item.where) for item in first.inputs)
         verdict = replace(verdict, reason=means, inputs=inputs, confirmed_by=("emulator",), at=None)
         verdict = replace(verdict, assumptions=program.assumptions)
-    _describe_verdict(data, verdict)
+    verdict_summary(data, verdict)
     data["automata"] = [_automaton_record(automaton)]
     data["notes"] = [*program.notes, OVER_APPROXIMATED, *result.extracted.gaps]
     code = _code(data, program, replays, verdict.history)
