@@ -65,7 +65,7 @@ export class GraphView {
     this.edges = edges.filter((edge) => this.numbers.has(edge.from) && this.numbers.has(edge.to));
     this.sizes = nodes.map((node) => {
       const lines = shortened(node.lines);
-      const longest = Math.max(cut(node.title).length + (node.sign ? 3 : 0), ...lines.map((line) => line.length), 4);
+      const longest = Math.max(cut(node.title).length + 3, ...lines.map((line) => line.length), 4);
       const diamond = node.shape === "diamond" ? 24 : 0;
       return { width: longest * CHARACTER + 2 * PAD + diamond, height: (lines.length + 1) * LINE + 2 * PAD + diamond };
     });
@@ -313,7 +313,7 @@ export class GraphView {
       if (!label) continue;
       const [x, y] = path[0]!;
       const second = path[1] ?? path[0]!;
-      context.fillText(label, x + Math.sign(second[0] - x || 1) * 10 + (second[0] < x ? -28 : 0), y + 12);
+      context.fillText(label, x + Math.sign(second[0] - x || 1) * 10 + (second[0] < x ? -28 : 0), second[1] < y ? y - 8 : y + 12);
     }
   }
 
@@ -340,7 +340,7 @@ export class GraphView {
     const inset = node.shape === "diamond" ? 12 : 0;
     context.fillStyle = colour("--text");
     context.font = `600 12px ${colour("--mono")}`;
-    const sign = found ? "⌕" : marked ? "★" : node.sign;
+    const sign = found ? "⌕" : node.sign;
     context.fillText(visible((sign ? `${sign} ` : "") + cut(node.title)), x + PAD + inset, y + PAD + LINE / 2 + inset);
     context.font = `12px ${colour("--mono")}`;
     context.fillStyle = colour(node.solid ? "--text" : "--quiet");

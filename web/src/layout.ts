@@ -9,7 +9,8 @@ export interface Placed { x: number[]; y: number[]; paths: [number, number][][];
 
 const GAP_X = 28;
 const GAP_Y = 46;
-const BEND_WIDTH = 10;
+const BEND_WIDTH = 2;
+const BEND_GAP = 9;
 const MAX_BENDS = 30_000;
 const LONGEST_BENT = 60;
 
@@ -76,10 +77,15 @@ export function layered(nodes: LayoutNode[], edges: LayoutEdge[], roots: number[
     const first = chain[0]!, last = chain[chain.length - 1]!;
     points[0] = [x[first]!, y[first]! + heights[first]! / 2];
     points[points.length - 1] = [x[last]!, y[last]! - heights[last]! / 2];
-    return reversed[e] ? points.reverse() : points;
+    if (!reversed[e]) return points;
+    // Backwards: a little to the right, so that it does not lie on an edge forwards between the same nodes.
+    const aside = Math.min(22, widths[first]! / 4, widths[last]! / 4);
+    points[0]![0] += aside;
+    points[points.length - 1]![0] += aside;
+    return points.reverse();
   });
   let width = 0;
-  for (let node = 0; node < count; node++) width = Math.max(width, x[node]! + widths[node]! / 2);
+  for (let node = 0; node < widths.length; node++) width = Math.max(width, x[node]! + widths[node]! / 2);
   return { x: x.slice(0, count), y: y.slice(0, count), paths, width, height: Math.max(0, top - GAP_Y) };
 }
 
@@ -161,7 +167,7 @@ function places(rows: number[][], widths: number[], up: number[][], down: number
     let at = 0;
     for (const node of row) {
       x[node] = at + widths[node]! / 2;
-      at += widths[node]! + GAP_X;
+      at += widths[node]! + gap(widths[node]!, GAP_X);
     }
     for (const node of row) x[node]! -= at / 2;
   }
@@ -184,11 +190,16 @@ function places(rows: number[][], widths: number[], up: number[][], down: number
   return x.map((value) => value - left);
 }
 
+function gap(left: number, right: number): number {
+  return left === BEND_WIDTH || right === BEND_WIDTH ? BEND_GAP : GAP_X;
+}
+
 // The places closest to those wanted that keep order and distances: pools of neighbours that would overlap move together.
 function fit(row: number[], wanted: number[], widths: number[], x: number[]): void {
   const offset: number[] = [];
   row.forEach((node, at) => {
-    offset.push(at === 0 ? 0 : offset[at - 1]! + (widths[row[at - 1]!]! + widths[node]!) / 2 + GAP_X);
+    offset.push(at === 0 ? 0 : offset[at - 1]! + (widths[row[at - 1]!]! + widths[node]!) / 2
+      + gap(widths[row[at - 1]!]!, widths[node]!));
   });
   const pools: { sum: number; size: number }[] = [];
   row.forEach((_, at) => {

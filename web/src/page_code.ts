@@ -83,8 +83,8 @@ class CodePage {
         results, this.pages.code.notes.map((note) => h("p", { class: "quiet" }, note))),
       h("section", { class: "wide" },
         this.run && h("div", { class: "tools player" }, runs.length > 1 && choice,
-          button("⏮", "first step", -1e9), button("◀", "previous step (p)", -1), button("▶", "next step (n)", 1),
-          button("⏭", "last step", 1e9), this.slider, this.position),
+          button("|◀", "first step", -1e9), button("◀", "previous step (p)", -1), button("▶", "next step (n)", 1),
+          button("▶|", "last step", 1e9), this.slider, this.position),
         this.run && this.registers, this.listing));
     element.addEventListener("keydown", (event) => {
       if ((event.target as HTMLElement).matches("input[type=search], select")) return;

@@ -33,7 +33,12 @@ class GraphPage {
   constructor(private pages: Pages, route: Route) {
     this.executed = new Set(pages.code.executed);
     const steps = pages.runs[0]?.steps ?? [];
-    for (let i = 1; i < steps.length; i++) this.onTrace.add(`${steps[i - 1]!.at} ${steps[i]!.at}`);
+    const before: string[] = []; // the instruction executed last, for every depth of calls
+    for (const step of steps) {
+      if (before[step.depth] !== undefined) this.onTrace.add(`${before[step.depth]} ${step.at}`);
+      before.length = step.depth;
+      before[step.depth] = step.at;
+    }
     const owner = (at: string): Func | undefined => pages.code.functions.find((func) =>
       func.entry === at || func.blocks.some((block) => block.lines.some((line) => line[0] === at)));
     const node = route.query.get("node") ?? "";
@@ -45,6 +50,7 @@ class GraphPage {
     this.element = this.draw();
     window.addEventListener("mcveto-theme", () => this.view.draw());
     this.show();
+    this.details.append(h("p", { class: "quiet" }, "Choose a block with the mouse or the arrow keys to see its instructions here; Enter opens it in the code."));
     if (this.query) this.search(this.query);
     if (node) { this.view.select(this.memberOf.get(node) ?? node); this.select(this.memberOf.get(node) ?? node); }
     Object.assign(this.view.canvas, { mcvetoView: this.view });

@@ -7,7 +7,7 @@ import { link, replaceRoute, Route } from "./router";
 import { addressLink } from "./words";
 
 const SIGNS: Record<string, string> = {
-  begin: "●", run: "▶", split: "⑂", refuted: "✂", "given up": "?", stage: "∀",
+  begin: "●", run: "▶", split: "÷", refuted: "✂", "given up": "?", stage: "∀",
 };
 const NAMES: Record<string, string> = {
   begin: "begin", run: "run", split: "split", refuted: "refuted", "given up": "given up", stage: "stage",
@@ -37,6 +37,8 @@ class TimelinePage {
   private list = h("ol", { class: "events" });
   private playButton: HTMLButtonElement;
   private timer = 0;
+  private nodeList: ViewNode[] = [];
+  private openSteps = new Map<string, string>();
   private edgeList: { key: string; edge: ViewEdge }[] = [];
 
   constructor(private pages: Pages, route: Route) {
@@ -111,10 +113,10 @@ class TimelinePage {
         this.pages.timeline.left_out > 0 && h("p", { class: "quiet" }, `${this.pages.timeline.left_out} later events were not recorded`),
         this.list),
       h("section", { class: "wide" },
-        h("div", { class: "tools player" }, this.playButton, button("⏮", "first event", -1e9), button("◀", "previous (p)", -1),
-          button("▶", "next (n)", 1), button("⏭", "last event", 1e9), this.slider),
+        h("div", { class: "tools player" }, this.playButton, button("|◀", "first event", -1e9), button("◀", "previous (p)", -1),
+          button("▶", "next (n)", 1), button("▶|", "last event", 1e9), this.slider),
         this.caption, this.view.element,
-        h("p", { class: "legend quiet" }, "◇ unexplored: everything not seen yet. An edge to it is a step nobody has decided. ★ new or touched by this event. Dashed: given up. Thick: new. Proved when nothing leads to the unexplored any more, or an invariant excludes it.")));
+        h("p", { class: "legend quiet" }, "◇ some step from here may lead into what is unexplored; ? such a step was given up; ★ new or touched by this event; thick edges are new, dashed ones given up. It is proved when no ◇ is left, or an invariant excludes all of them.")));
     const onKey = (event: KeyboardEvent): void => {
       if (!element.isConnected) { document.removeEventListener("keydown", onKey); clearTimeout(this.timer); return; }
       const target = event.target as HTMLElement;
@@ -140,7 +142,7 @@ class TimelinePage {
       };
       this.timer = window.setTimeout(tick, PLAY_MILLISECONDS);
     }
-    this.playButton.textContent = this.timer ? "⏸ pause" : "▶ play";
+    this.playButton.textContent = this.timer ? "‖ pause" : "▶ play";
   }
 
   private go(to: number): void {
@@ -166,14 +168,21 @@ class TimelinePage {
     this.view.marked = changes.length > 60 ? new Set() : touched;
     this.view.hidden = (id) => (life.nodes.get(id)?.since ?? Infinity) > this.at;
     this.view.hiddenEdge = (number) => !isThere(this.edgeList[number]!.key);
+    this.openSteps = new Map();
+    let undecided = 0;
+    for (const [key, edge] of life.edges) {
+      if (edge.to !== "0" || !isThere(key)) continue;
+      undecided++;
+      this.openSteps.set(edge.from, edge.given >= 0 && edge.given <= this.at ? "?" : "◇");
+    }
     for (const { key, edge } of this.edgeList) {
       const known = life.edges.get(key)!;
       edge.dashed = known.given >= 0 && known.given <= this.at;
       edge.strong = known.spans.some(([from]) => from === this.at) && this.at > 0;
     }
+    for (const node of this.nodeList) node.sign = `${this.view.marked.has(node.id) ? "★" : ""}${this.openSteps.get(node.id) ?? ""}`;
     this.view.draw();
     const nodes = [...life.nodes.values()].filter((node) => node.since <= this.at).length - 1;
-    const undecided = this.edgeList.filter(({ key, edge }) => edge.to === "0" && isThere(key)).length;
     clear(this.caption);
     this.caption.append(h("strong", {}, `${this.at + 1} of ${this.events.length}: ${SIGNS[kind] ?? ""} ${NAMES[kind] ?? kind}`),
       h("span", {}, ` ${text} `), at !== null && this.inCode(at) ? addressLink(at, `at ${at}`) : "",
@@ -187,10 +196,9 @@ class TimelinePage {
 
   private showGraph(): void {
     const life = this.lifetime()!;
-    const nodes: ViewNode[] = [...life.nodes].map(([id, node]) => id === "0"
-      ? { id, title: "unexplored", lines: [], shape: "diamond", solid: false, strong: false, sign: "◇" }
-      : { id, title: node.name, lines: [`node ${id}${node.twinOf ? `, split from ${node.twinOf}` : ""}`], shape: "box", solid: true, strong: false, sign: "" });
-    this.edgeList = [...life.edges].map(([key, edge]) => ({ key, edge: { from: edge.from, to: edge.to, label: edge.way.split(" ")[0]!, dashed: false, strong: false } }));
-    this.view.show(nodes, this.edgeList.map((item) => item.edge), ["1"]);
+    this.nodeList = [...life.nodes].filter(([id]) => id !== "0").map(([id, node]) => (
+      { id, title: node.name, lines: [`node ${id}${node.twinOf ? `, split from ${node.twinOf}` : ""}`], shape: "box", solid: true, strong: false, sign: "" }));
+    this.edgeList = [...life.edges].filter(([, edge]) => edge.to !== "0").map(([key, edge]) => ({ key, edge: { from: edge.from, to: edge.to, label: edge.way.split(" ")[0]!, dashed: false, strong: false } }));
+    this.view.show(this.nodeList, this.edgeList.map((item) => item.edge), ["1"]);
   }
 }

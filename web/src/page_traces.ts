@@ -82,7 +82,7 @@ function traceItem(trace: Trace, options: Options, boxes: Map<number, HTMLInputE
   return h("div", { class: `trace ${trace.status.replaceAll(" ", "-")}` },
     h("label", { for: `trace-${trace.number}` }, box,
       h("strong", {}, `${trace.number}. ${STATUS_SIGNS[trace.status] ?? ""} ${trace.status}`), ` ${plural(trace.length, "step")}`),
-    h("div", { class: "quiet" }, [trace.error, trace.means].filter(Boolean).join(": "), trace.reason),
+    h("div", { class: "quiet" }, [trace.error, trace.means, trace.reason].filter(Boolean).join(": ")),
     trace.inputs.length > 0 && h("details", {}, h("summary", {}, plural(trace.inputs.length, "input")), inputTable(trace.inputs)),
     trace.run !== null && h("a", { href: link("code", trace.states[0]?.at ?? "", { trace: trace.number, step: 0 }) }, "run in the code"));
 }
@@ -193,7 +193,7 @@ function drawBranch(found: Branch, options: Options, common: Set<string>): HTMLE
   const children = found.children.map((child) => {
     const numbers = child.members.map((trace) => trace.number).join(", ");
     const title = `${child.members.length > 1 ? "counterexamples" : "counterexample"} ${numbers}`;
-    return h("details", { open: true, class: "branch" }, h("summary", {}, `⑂ ${title}`), drawBranch(child, options, common));
+    return h("details", { open: true, class: "branch" }, h("summary", {}, `└ ${title}`), drawBranch(child, options, common));
   });
   return h("div", {}, rows, children);
 }

@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from mcveto.verdict import Verdict
+
+# Options that describe the program, by the name of their parameter.
+_OPTIONS = {
+    "spec_file": "--spec",
+    "arch": "--arch",
+    "base": "--base",
+    "entry": "--entry",
+    "input_calls": "--input",
+    "input_registers": "--input-register",
+    "input_memory": "--input-memory",
+    "assume": "--assume",
+    "halts": "--halt",
+    "targets": "--target",
+    "stack": "--stack",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +54,19 @@ class Pages:
             from mcveto.viewer.html_file import html_text
 
             write_text(self.report, html_text(pages))
+
+
+def run_again(binary: str | None, options: Mapping[str, Any], verdict: Verdict) -> list[str]:
+    """The command that repeats a violation with `mcveto run`, quoted for a shell; empty if `run` cannot be told all."""
+    if verdict.kind != "violated" or verdict.about not in ("reach", "return-address"):
+        return []
+    if any(item.where.startswith(("undefined", "unspecified")) for item in verdict.inputs):
+        return []
+    words = ["mcveto", "run", *([binary] if binary is not None else [])]
+    for name, option in _OPTIONS.items():
+        value = options.get(name)
+        for item in value if isinstance(value, tuple) else [value] if value is not None else []:
+            words += [option, str(item)]
+    if verdict.inputs:
+        words.append("--inputs=" + ",".join(str(item.value) for item in verdict.inputs))
+    return [shlex.quote(word) for word in words]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mcveto.cli.options import MAX_SEED, program_options, read_spec
-from mcveto.cli.pages import Pages
+from mcveto.cli.pages import Pages, run_again
 from mcveto.cli.progress import ProgressDisplay
 from mcveto.errors import UsageError
 from mcveto.search import (
@@ -138,7 +138,7 @@ def command(
     if cex is not None and answer.verdict.kind == "violated":
         _write_folder(answer, cex, binary, spec)
     if pages.are_wanted:
-        pages.write(_pages(answer, binary, spec, question))
+        pages.write(_pages(answer, binary, spec, question, options))
     return answer.verdict.exit_code
 
 
@@ -159,16 +159,22 @@ def _write_folder(answer: Answer, cex: str, binary: str | None, spec: Spec) -> N
     write_folder(Path(cex), answer.verdict, recording, VERSION)
 
 
-def _pages(answer: Answer, binary: str | None, spec: Spec, question: Question) -> dict[str, Any]:
+def _pages(
+    answer: Answer, binary: str | None, spec: Spec, question: Question, options: dict[str, Any]
+) -> dict[str, Any]:
     from mcveto.cli.main import VERSION
     from mcveto.program.program import load_program
     from mcveto.property.attach import attach
-    from mcveto.viewer.page_data import verdict_pages
+    from mcveto.viewer.page_data import unloaded_pages, verdict_pages
 
+    command = ["mcveto", *sys.argv[1:]]
+    if answer.subject is None:
+        return unloaded_pages(answer.verdict, version=VERSION, command=command, path=binary or spec.binary or "")
     program = load_program(binary, spec)
     attached = attach(program, question.events)
-    command = ["mcveto", *sys.argv[1:]]
-    return verdict_pages(answer.verdict, attached, version=VERSION, command=command, targets=sorted(program.targets))
+    targets = sorted(program.targets)
+    pages = verdict_pages(answer.verdict, attached, version=VERSION, command=command, targets=targets)
+    return {**pages, "again": run_again(binary, options, answer.verdict)}
 
 
 def _search(binary: str | None, spec: Spec, question: Question, silent: bool) -> Answer:

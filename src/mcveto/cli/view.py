@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from mcveto.errors import InputFileError, McvetoError, UsageError
+from mcveto.verdict import Verdict
 
 MAX_BYTES = 1 << 29
 
@@ -74,11 +75,12 @@ def pages_of(path: str) -> dict[str, Any]:
     )
 
 
-def _with_program(record: dict[str, Any], verdict: Any) -> dict[str, Any]:
+def _with_program(record: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
     """The pages with code and run, from the program that the result's command names."""
     import inspect
 
     from mcveto.cli.options import read_spec
+    from mcveto.cli.pages import run_again
     from mcveto.cli.verify import command as verify
     from mcveto.program.program import load_program
     from mcveto.property.attach import attach, parse_event, with_typestates
@@ -100,4 +102,4 @@ def _with_program(record: dict[str, Any], verdict: Any) -> dict[str, Any]:
     version = str(record.get("mcveto"))
     pages = verdict_pages(verdict, attached, version=version, command=arguments, targets=sorted(program.targets))
     pages["notes"].append(MORE)
-    return pages
+    return {**pages, "again": run_again(options["binary"], options, verdict)}

@@ -120,6 +120,15 @@ def verdict_pages(
     return data
 
 
+def unloaded_pages(verdict: Verdict, *, version: str, command: Sequence[str], path: str) -> Data:
+    """The pages of a search that was ended before the program was loaded."""
+    data = empty_pages(version, command, path)
+    verdict_summary(data, verdict)
+    data["story"], data["tries"] = unknown_story(verdict)
+    data["timeline"]["why_empty"] = "the search was ended before the program was loaded"
+    return data
+
+
 def verdict_summary(data: Data, verdict: Verdict) -> None:
     data["verdict"] = {
         "kind": verdict.kind,

@@ -22,7 +22,7 @@ def violated_story(verdict: Verdict, code: Code, replayed: Replayed | str, entry
     length = f", after {run.total:,} instructions" if run is not None else ""
     if verdict.about == "reach":
         at = f"{verdict.at:#x}" if verdict.at is not None else "the target"
-        lines.append(f"Execution then gets from the entry {code.name(entry)} to {at}{place}{length}: {verdict.reason}.")
+        lines.append(f"Execution then gets from the entry {code.name(entry)} to {at}{place}{length}.")
     elif verdict.about == "return-address":
         lines.append(f"A function then does not return to its caller{length}: {verdict.reason}.")
         if run is not None:
@@ -35,8 +35,8 @@ def violated_story(verdict: Verdict, code: Code, replayed: Replayed | str, entry
         count = len(replayed.why)
         last = replayed.why[-1]
         lines.append(
-            f"The input decides {count} branch{'es' if count > 1 else ''} on the way; "
-            f"the last one, at {code.name(last.pc)}, goes this way because {last.text}."
+            f"The input decides {f'{count} branches' if count > 1 else 'one branch'} on the way; "
+            f"{'the last one' if count > 1 else 'it'}, at {code.name(last.pc)}, goes this way because {last.text}."
         )
     elif isinstance(replayed, Replayed) and not replayed.why_left_out:
         lines.append("No branch on the way depends on the input: every run goes there.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ MAX_STEPS = 30_000
 MAX_SECONDS = 10.0
 MAX_CONDITIONS = 400
 MAX_TEXT = 300
+# Widening an input as an unsigned number does not change it; to a reader it is noise.
+_WIDENED = re.compile(r"\bzext\d+\((in\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ def conditions(program: Program, given: Given, steps: int) -> tuple[list[Conditi
     for item in execution.path:
         if item.kind not in kinds or not free_variables([item.term]):
             continue
-        text = pretty(item.term)
+        text = _WIDENED.sub(r"\1", pretty(item.term))
         if len(text) > MAX_TEXT:
             text = f"{text[:MAX_TEXT]} … ({len(text)} characters)"
         found.append(Condition(item.step, item.pc, item.kind.value, text))
