@@ -93,17 +93,22 @@ export class GraphView {
   select(id: string | null, centre = true): void {
     this.selected = id;
     const number = id === null ? undefined : this.numbers.get(id);
-    if (number !== undefined && centre) {
-      if (this.scale < 0.55) this.scale = 0.9;
-      this.left = this.placed.x[number]! - this.canvas.clientWidth / 2 / this.scale;
-      this.top = this.placed.y[number]! - this.canvas.clientHeight / 2 / this.scale;
-      this.isFitted = true;
-    }
+    if (id !== null && centre) this.centre(id);
     if (number !== undefined) {
       const node = this.nodes[number]!;
       const next = this.neighbours(number, true).length, before = this.neighbours(number, false).length;
       this.status.textContent = visible(`${node.title}: ${node.lines.length} lines, ${before} in, ${next} out`);
     }
+    this.draw();
+  }
+
+  centre(id: string): void {
+    const number = this.numbers.get(id);
+    if (number === undefined) return;
+    if (this.scale < 0.55) this.scale = 0.8;
+    this.left = this.placed.x[number]! - this.canvas.clientWidth / 2 / this.scale;
+    this.top = this.placed.y[number]! - this.canvas.clientHeight / 2 / this.scale;
+    this.isFitted = true;
     this.draw();
   }
 

@@ -50,7 +50,11 @@ class CodePage {
     if (trace) {
       this.trace = number;
       this.run = pages.runs[trace.run!] ?? null;
-      this.step = this.stepIndex(Number(route.query.get("step") ?? -1));
+      this.step = route.query.has("step") ? this.stepIndex(Number(route.query.get("step"))) : (this.run?.steps.length ?? 1) - 1;
+      if (!route.detail && this.run) {
+        this.address = this.run.steps[this.step]?.at ?? this.address;
+        this.func = this.owner.get(this.address) ?? this.func;
+      }
     }
     this.element = this.draw();
     this.drawFunction();
@@ -202,6 +206,7 @@ class CodePage {
       h("span", { class: changed.has(name) ? "register changed" : "register" }, `${name} ${value}${changed.has(name) ? " *" : ""}`)));
     this.slider.value = String(this.step);
     this.position.textContent = `after step ${now?.n ?? 0} of ${run.total - 1}${now?.input !== null && now ? ` (reads input ${now.input})` : ""}`
+      + (this.step === run.steps.length - 1 ? `; then ${run.end}` : "")
       + (run.left_out ? `; ${run.left_out} steps are left out` : "");
     replaceRoute(link("code", now?.at ?? this.address, { trace: this.trace, step: now?.n ?? 0 }));
   }

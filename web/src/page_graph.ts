@@ -39,8 +39,7 @@ class GraphPage {
       before.length = step.depth;
       before[step.depth] = step.at;
     }
-    const owner = (at: string): Func | undefined => pages.code.functions.find((func) =>
-      func.entry === at || func.blocks.some((block) => block.lines.some((line) => line[0] === at)));
+    const owner = (at: string): Func | undefined => pages.code.functions.find((func) => has(func, at));
     const node = route.query.get("node") ?? "";
     this.func = owner(route.detail) ?? owner(node) ?? this.interesting();
     this.collapsed = new Set((route.query.get("collapsed") ?? "").split(",").filter(Boolean));
@@ -57,8 +56,10 @@ class GraphPage {
   }
 
   private interesting(): Func {
-    const entry = this.pages.code.functions.find((func) => func.entry === this.pages.subject.entry);
-    return entry ?? this.pages.code.functions[0]!;
+    const functions = this.pages.code.functions;
+    const last = this.pages.runs[0]?.steps.findLast((step) => functions.some((func) => func.blocks.length > 1 && has(func, step.at)));
+    const largest = functions.reduce((best, func) => (func.blocks.length > best.blocks.length ? func : best));
+    return (last && functions.find((func) => has(func, last.at))) ?? largest;
   }
 
   private draw(): HTMLElement {
@@ -217,4 +218,8 @@ class GraphPage {
     replaceRoute(link("graph", this.func.entry, { node: this.view.selected, q: this.query, chains: this.chains ? 1 : "",
       collapsed: [...this.collapsed].join(",") }));
   }
+}
+
+function has(func: Func, at: string): boolean {
+  return func.entry === at || func.blocks.some((block) => block.lines.some((line) => line[0] === at));
 }

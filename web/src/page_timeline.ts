@@ -37,6 +37,7 @@ class TimelinePage {
   private list = h("ol", { class: "events" });
   private playButton: HTMLButtonElement;
   private timer = 0;
+  private follow = h("input", { type: "checkbox" });
   private nodeList: ViewNode[] = [];
   private openSteps = new Map<string, string>();
   private edgeList: { key: string; edge: ViewEdge }[] = [];
@@ -114,7 +115,8 @@ class TimelinePage {
         this.list),
       h("section", { class: "wide" },
         h("div", { class: "tools player" }, this.playButton, button("|◀", "first event", -1e9), button("◀", "previous (p)", -1),
-          button("▶", "next (n)", 1), button("▶|", "last event", 1e9), this.slider),
+          button("▶", "next (n)", 1), button("▶|", "last event", 1e9), this.slider,
+          h("label", {}, this.follow, "follow")),
         this.caption, this.view.element,
         h("p", { class: "legend quiet" }, "◇ some step from here may lead into what is unexplored; ? such a step was given up; ★ new or touched by this event; thick edges are new, dashed ones given up. It is proved when no ◇ is left, or an invariant excludes all of them.")));
     const onKey = (event: KeyboardEvent): void => {
@@ -180,6 +182,7 @@ class TimelinePage {
       edge.dashed = known.given >= 0 && known.given <= this.at;
       edge.strong = known.spans.some(([from]) => from === this.at) && this.at > 0;
     }
+    if (this.follow.checked && touched.size) this.view.centre([...touched].find((id) => !this.view.hidden(id)) ?? "1");
     for (const node of this.nodeList) node.sign = `${this.view.marked.has(node.id) ? "★" : ""}${this.openSteps.get(node.id) ?? ""}`;
     this.view.draw();
     const nodes = [...life.nodes.values()].filter((node) => node.since <= this.at).length - 1;
@@ -199,6 +202,7 @@ class TimelinePage {
     this.nodeList = [...life.nodes].filter(([id]) => id !== "0").map(([id, node]) => (
       { id, title: node.name, lines: [`node ${id}${node.twinOf ? `, split from ${node.twinOf}` : ""}`], shape: "box", solid: true, strong: false, sign: "" }));
     this.edgeList = [...life.edges].filter(([, edge]) => edge.to !== "0").map(([key, edge]) => ({ key, edge: { from: edge.from, to: edge.to, label: edge.way.split(" ")[0]!, dashed: false, strong: false } }));
+    this.follow.checked = this.nodeList.length > 40;
     this.view.show(this.nodeList, this.edgeList.map((item) => item.edge), ["1"]);
   }
 }

@@ -6,6 +6,7 @@ import { link } from "./router";
 import { addressLink, copyButton, inputTable, SIGNS } from "./words";
 
 const SHOWN = 40;
+const INPUTS_SHOWN = 12;
 const TITLES: Record<string, string> = {
   violated: "The program can be broken", proved: "The program is safe in this respect", unknown: "Not known",
 };
@@ -64,9 +65,9 @@ function firstAddress(pages: Pages): string {
 function inputs(pages: Pages): HTMLElement {
   const again = pages.again.join(" ");
   return h("section", { id: "inputs" }, h("h2", {}, "The input that does it"),
-    inputTable(pages.inputs.slice(0, SHOWN)),
-    pages.inputs.length > SHOWN && h("details", {}, h("summary", {}, `${pages.inputs.length - SHOWN} more inputs`),
-      inputTable(pages.inputs.slice(SHOWN))),
+    inputTable(pages.inputs.slice(0, INPUTS_SHOWN)),
+    pages.inputs.length > INPUTS_SHOWN && h("details", {}, h("summary", {}, `${pages.inputs.length - INPUTS_SHOWN} more`),
+      inputTable(pages.inputs.slice(INPUTS_SHOWN), INPUTS_SHOWN)),
     again !== "" && h("p", {}, "Run it yourself: ", h("code", { class: "command" }, again), " ", copyButton(again)),
     pages.confirmed_by.length > 0 && h("p", {}, "Confirmed by: ", pages.confirmed_by.join(", "), "."));
 }

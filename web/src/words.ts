@@ -19,11 +19,11 @@ export function addressLink(at: string | null, text?: string, query: Record<stri
   return h("a", { href: link("code", at, query), class: "address" }, text ?? at);
 }
 
-export function inputTable(inputs: Input[]): HTMLElement {
+export function inputTable(inputs: Input[], first = 0): HTMLElement {
   return h("table", { class: "inputs" },
     h("thead", {}, h("tr", {}, ["#", "value", "hex", "as text", "what it is"].map((title) => h("th", { scope: "col" }, title)))),
     h("tbody", {}, inputs.map((item, number) => h("tr", {},
-      h("td", { class: "quiet" }, item.name || String(number)),
+      h("td", { class: "quiet" }, item.name || `${first + number}`),
       h("td", { class: "value" }, item.value),
       h("td", { class: "mono" }, item.hex),
       h("td", { class: "mono" }, item.character && `‘${item.character}’`),

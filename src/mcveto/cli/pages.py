@@ -60,13 +60,15 @@ def run_again(binary: str | None, options: Mapping[str, Any], verdict: Verdict) 
     """The command that repeats a violation with `mcveto run`, quoted for a shell; empty if `run` cannot be told all."""
     if verdict.kind != "violated" or verdict.about not in ("reach", "return-address"):
         return []
-    if any(item.where.startswith(("undefined", "unspecified")) for item in verdict.inputs):
-        return []
+    besides = [item for item in verdict.inputs if item.where.startswith(("undefined", "unspecified"))]
+    if any(item.value or item.where.startswith("undefined") for item in besides):
+        return []  # `run` takes 0 for what is not specified, and the usual value for what is undefined
+    inputs = verdict.inputs[: len(verdict.inputs) - len(besides)]
     words = ["mcveto", "run", *([binary] if binary is not None else [])]
     for name, option in _OPTIONS.items():
         value = options.get(name)
         for item in value if isinstance(value, tuple) else [value] if value is not None else []:
             words += [option, str(item)]
-    if verdict.inputs:
-        words.append("--inputs=" + ",".join(str(item.value) for item in verdict.inputs))
+    if inputs:
+        words.append("--inputs=" + ",".join(str(item.value) for item in inputs))
     return [shlex.quote(word) for word in words]

@@ -6,6 +6,7 @@ The text in it comes from binaries and files of others; the pages treat it as te
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -30,6 +31,7 @@ from mcveto.viewer.code import Code, Jumps
 from mcveto.viewer.replayed import Replayed, replayed_trace, replayed_violation
 from mcveto.viewer.run_record import run_record
 from mcveto.viewer.story import (
+    BESIDES,
     automaton_sentences,
     model_story,
     proved_story,
@@ -40,6 +42,8 @@ from mcveto.viewer.traces import MAX_STATES, run_states, witness_states
 
 SCHEMA = "mcveto-pages-1"
 MAX_REPLAYED = 20
+_GHOST_STATE = re.compile(r"\bghost(\d+)_state (=|!=) (\d+)\b")
+_GHOST_VARIABLE = re.compile(r"\bghost(\d+)_(\w+)")
 
 Data = dict[str, Any]
 
@@ -116,7 +120,7 @@ def verdict_pages(
         data["story"] = proved_story(verdict, asked)
     else:
         data["story"], data["tries"] = unknown_story(verdict)
-    _add_history(data, program, code, history)
+    _add_history(data, program, code, history, attached.automata)
     return data
 
 
@@ -229,9 +233,7 @@ def _conditions(program: Program, code: Code, replayed: Replayed) -> list[Data]:
 def _told(inputs: Iterable[VerdictInput | ConsumedInput]) -> list[str]:
     """What is read, by the number of the input: those of the entry first, then one for every call."""
     return [
-        f"input {number} = {item.value}"
-        for number, item in enumerate(inputs)
-        if not item.where.startswith(("undefined", "unspecified", "choice"))
+        f"input {number} = {item.value}" for number, item in enumerate(inputs) if not item.where.startswith(BESIDES)
     ]
 
 
@@ -379,7 +381,7 @@ def machine_pages(
         data["story"], data["tries"] = unknown_story(verdict)
     else:
         data["story"] = model_story(verdict.kind, automaton.name, data["complete"], True)
-    _add_history(data, program, code, verdict.history)
+    _add_history(data, program, code, verdict.history, [automaton])
     if verdict.history is None:
         data["timeline"]["why_empty"] = "traces were tried one by one; there is no search to replay"
     return data
@@ -405,7 +407,24 @@ def _add_tried(data: Data, result: MachineFound, item: Tried, program: Program, 
     data["traces"].append(trace)
 
 
-def _add_history(data: Data, program: Program, code: Code, history: History | None) -> None:
+def _readable(text: str, automata: Sequence[Typestate]) -> str:
+    """A predicate with the ghost registers of automata called by the names in their files."""
+
+    def state(match: re.Match[str]) -> str:
+        number, relation, value = int(match[1]), match[2], int(match[3])
+        if number >= len(automata) or value >= len(automata[number].states):
+            return match[0]
+        return f"{automata[number].name} {'is' if relation == '=' else 'is not'} {list(automata[number].states)[value]}"
+
+    def variable(match: re.Match[str]) -> str:
+        return f"{automata[int(match[1])].name}.{match[2]}" if int(match[1]) < len(automata) else match[0]
+
+    return _GHOST_VARIABLE.sub(variable, _GHOST_STATE.sub(state, text))
+
+
+def _add_history(
+    data: Data, program: Program, code: Code, history: History | None, automata: Sequence[Typestate]
+) -> None:
     if history is None:
         data["timeline"]["why_empty"] = "nothing was recorded: the engine is not dpg, or the search was cut off"
         return
@@ -415,7 +434,7 @@ def _add_history(data: Data, program: Program, code: Code, history: History | No
             "at": f"{address(claim.pc):#x}",
             "name": code.name(claim.pc),
             "calls": None if claim.frames is None else [code.name(frame) for frame in claim.frames[1:]],
-            "alternatives": [list(literals) for literals in claim.alternatives],
+            "alternatives": [[_readable(text, automata) for text in literals] for literals in claim.alternatives],
         }
         for claim in history.claimed
     ]
@@ -429,5 +448,5 @@ def _add_history(data: Data, program: Program, code: Code, history: History | No
             for change in event.changes
         ]
         at = None if event.at is None else f"{address(event.at):#x}"
-        events.append([event.kind, event.seconds, event.text, at, event.graph, changes])
+        events.append([event.kind, event.seconds, _readable(event.text, automata), at, event.graph, changes])
     data["timeline"] = {"events": events, "left_out": history.left_out, "why_empty": ""}

@@ -10,6 +10,8 @@ from mcveto.viewer.code import Code
 from mcveto.viewer.replayed import Replayed
 
 MAX_LISTED = 12
+# What a run may depend on that nobody enters.
+BESIDES = ("undefined", "unspecified", "choice")
 
 
 def violated_story(verdict: Verdict, code: Code, replayed: Replayed | str, entry: int) -> list[str]:
@@ -39,7 +41,7 @@ def violated_story(verdict: Verdict, code: Code, replayed: Replayed | str, entry
             f"{'the last one' if count > 1 else 'it'}, at {code.name(last.pc)}, goes this way because {last.text}."
         )
     elif isinstance(replayed, Replayed) and not replayed.why_left_out:
-        lines.append("No branch on the way depends on the input: every run goes there.")
+        lines.append("No branch on the way depends on the input.")
     if verdict.confirmed_by:
         lines.append(f"This was run again to make sure: {', '.join(verdict.confirmed_by)}.")
     return lines
@@ -50,7 +52,10 @@ def run_of(replayed: Replayed | str) -> Replayed:
     return replayed
 
 
-def _inputs_sentence(inputs: Sequence[VerdictInput]) -> str:
+def _inputs_sentence(listed: Sequence[VerdictInput]) -> str:
+    inputs = [item for item in listed if not item.where.startswith(BESIDES)]
+    if not inputs and len(listed) > 0:
+        return "The program has no input of its own; what the run depends on besides is listed below."
     if not inputs:
         return "No particular input is needed: the program does it by itself."
     values = ", ".join(str(item.value) for item in inputs[:MAX_LISTED])
