@@ -15,7 +15,7 @@ const NAMES: Record<string, string> = {
 const PLAY_MILLISECONDS = 700;
 
 // Everything a graph ever has, with the events at which parts come and go.
-interface Lifetime { nodes: Map<string, { name: string; at: string; since: number; twinOf: string | null; depth: number }>;
+interface Lifetime { nodes: Map<string, { name: string; at: string; since: number; twinOf: string | null; isStart: boolean; endsStart: number }>;
   edges: Map<string, { from: string; to: string; way: string; spans: [number, number][]; given: number }> }
 
 export function timelinePage(pages: Pages, route: Route): HTMLElement {
@@ -67,7 +67,7 @@ class TimelinePage {
     this.events.forEach(([, , , , graph, changes], number) => {
       let life = this.graphs.get(graph);
       if (!life) {
-        life = { nodes: new Map([["0", { name: "unexplored", at: "", since: number, twinOf: null, depth: 0 }]]), edges: new Map() };
+        life = { nodes: new Map([["0", { name: "unexplored", at: "", since: number, twinOf: null, isStart: false, endsStart: Infinity }]]), edges: new Map() };
         this.graphs.set(graph, life);
       }
       for (const change of changes) this.apply(life, change, number);
@@ -84,7 +84,8 @@ class TimelinePage {
       if (!last || last[1] !== Infinity) edge.spans.push([number, Infinity]);
     };
     const live = (edge: { spans: [number, number][] }): boolean => edge.spans[edge.spans.length - 1]?.[1] === Infinity;
-    if (kind === "node") life.nodes.set(first, { at: second, name: String(change[3]), since: number, twinOf: null, depth: Number(change[4]) });
+    if (kind === "node") life.nodes.set(first, { at: second, name: String(change[3]), since: number, twinOf: null,
+      isStart: change[4] === 1, endsStart: Infinity });
     else if (kind === "edge") open(first, second, String(change[3]));
     else if (kind === "gone") {
       const last = life.edges.get(`${first} ${second} ${String(change[3])}`)?.spans.at(-1);
@@ -92,6 +93,9 @@ class TimelinePage {
     } else if (kind === "given up") {
       const edge = life.edges.get(`${first} ${second} ${String(change[3])}`);
       if (edge) edge.given = number;
+    } else if (kind === "unstart") {
+      const node = life.nodes.get(first);
+      if (node) node.endsStart = number;
     } else if (kind === "twin") {
       const node = life.nodes.get(first);
       if (!node) return;
@@ -118,7 +122,7 @@ class TimelinePage {
           button("▶", "next (n)", 1), button("▶|", "last event", 1e9), this.slider,
           h("label", {}, this.follow, "follow")),
         this.caption, this.view.element,
-        h("p", { class: "legend quiet" }, "◇ some step from here may lead into what is unexplored; ? such a step was given up; ★ new or touched by this event; thick edges are new, dashed ones given up. It is proved when no ◇ is left, or an invariant excludes all of them.")));
+        h("p", { class: "legend quiet" }, "◇ some step from here may lead into what is unexplored; ? such a step was given up; ★ new or touched by this event; thick edges are new, dashed ones given up; dashed nodes can no longer be reached. It is proved when no ◇ is left, or an invariant excludes all of them.")));
     const onKey = (event: KeyboardEvent): void => {
       if (!element.isConnected) { document.removeEventListener("keydown", onKey); clearTimeout(this.timer); return; }
       const target = event.target as HTMLElement;
@@ -172,8 +176,10 @@ class TimelinePage {
     this.view.hiddenEdge = (number) => !isThere(this.edgeList[number]!.key);
     this.openSteps = new Map();
     let undecided = 0;
+    const reached = this.reachable(life, isThere);
+    for (const node of this.nodeList) node.solid = reached.has(node.id);
     for (const [key, edge] of life.edges) {
-      if (edge.to !== "0" || !isThere(key)) continue;
+      if (edge.to !== "0" || !isThere(key) || !reached.has(edge.from)) continue;
       undecided++;
       this.openSteps.set(edge.from, edge.given >= 0 && edge.given <= this.at ? "?" : "◇");
     }
@@ -191,6 +197,23 @@ class TimelinePage {
       h("span", {}, ` ${text} `), at !== null && this.inCode(at) ? addressLink(at, `at ${at}`) : "",
       h("div", { class: "quiet" }, `${seconds.toFixed(2)} s; ${plural(nodes, "node")}, ${plural(undecided, "step")} into the unexplored`));
     replaceRoute(link("timeline", String(this.at)));
+  }
+
+  // What can be reached from the start at this event; a node that cannot no longer matters.
+  private reachable(life: Lifetime, isThere: (key: string) => boolean): Set<string> {
+    const out = new Map<string, string[]>();
+    for (const [key, edge] of life.edges) {
+      if (edge.to === "0" || !isThere(key)) continue;
+      const list = out.get(edge.from);
+      if (list) list.push(edge.to);
+      else out.set(edge.from, [edge.to]);
+    }
+    const work = [...life.nodes].filter(([, node]) => node.isStart && node.since <= this.at && this.at < node.endsStart).map(([id]) => id);
+    const seen = new Set(work);
+    while (work.length) {
+      for (const to of out.get(work.pop()!) ?? []) if (!seen.has(to)) { seen.add(to); work.push(to); }
+    }
+    return seen;
   }
 
   private inCode(at: string): boolean {

@@ -160,7 +160,14 @@ const checks = {
     const view = (what) => page.$eval("canvas.graph", (canvas, name) => canvas.mcvetoView[name], what);
     same(await view("count"), 5000, "nodes");
     const layout = await view("layoutMilliseconds");
-    expect(layout < 6000, `placing took ${layout} ms`);
+    // Limits are for an idle machine, stretched by how long a fixed loop (100 ms there) takes on this one.
+    const slowness = await page.evaluate(() => {
+      const started = performance.now();
+      let sum = 0;
+      for (let i = 0; i < 60_000_000; i++) sum = (Math.imul(sum, 31) + i) | 0;
+      return Math.max(1, (performance.now() - started + (sum & 1)) / 100);
+    });
+    expect(layout < 2500 * slowness, `placing took ${layout} ms (slowness ${slowness})`);
     const frame = await page.evaluate(async () => {
       const canvas = document.querySelector("canvas.graph");
       const times = [];
@@ -171,15 +178,15 @@ const checks = {
       }
       return times.sort((a, b) => a - b)[6];
     });
-    expect(frame < 250, `a frame took ${frame} ms`);
+    expect(frame < 100 * slowness, `a frame took ${frame} ms (slowness ${slowness})`);
     const started = Date.now();
     await page.fill("input[type=search]", "needle");
     await page.waitForFunction(() => document.querySelector(".details h2")?.textContent.includes("block_4321"));
     const search = Date.now() - started;
-    expect(search < 4000, `searching took ${search} ms`);
+    expect(search < 1500 * slowness, `searching took ${search} ms (slowness ${slowness})`);
     same(problems, [], "problems");
     await close();
-    return `placed in ${Math.round(layout)} ms, frame ${Math.round(frame)} ms, search ${search} ms`;
+    return `placed in ${Math.round(layout)} ms, frame ${Math.round(frame)} ms, search ${search} ms, slowness ${slowness.toFixed(1)}`;
   },
   async timeline() {
     const { page, problems, close } = await open("timeline", "#/timeline/0");

@@ -194,6 +194,8 @@ class Graph:
     def unstart(self, number: int) -> None:
         """No entry state satisfies the node's predicate."""
         self.nodes[number].is_start = False
+        if self.observer is not None:
+            self.observer("unstart", number)
 
     def frontier(self) -> Frontier | None:
         """A frontier from which TS is nearest; None if no path from the start to TS is left.
@@ -278,7 +280,7 @@ class Graph:
             self._start(node)
         self._attach_edges(node)
         if self.observer is not None and is_twin_of is None:
-            self.observer("node", node.number, location.pc, len(location.frames or ()))
+            self.observer("node", node.number, location.pc, int(is_start))
         return node
 
     def _observe(self, what: str, edge: Edge) -> None:

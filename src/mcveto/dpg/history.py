@@ -24,7 +24,8 @@ MAX_TEXT = 400
 MAX_INVARIANTS = 4_000
 
 Change = tuple[str | int, ...]
-"""("node", number, pc, frames), ("edge" | "gone" | "given up", source, target, way) or ("twin", number, twin, why)."""
+"""("node", number, pc, is_start), ("edge" | "gone" | "given up", source, target, way), ("twin", number, twin) or
+("unstart", number)."""
 
 
 @dataclass(frozen=True, slots=True)
