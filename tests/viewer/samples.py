@@ -101,5 +101,3 @@ def _spoilt(value: Any, key: str) -> Any:
     if isinstance(value, list):
         return [_spoilt(item, key) for item in value]
     return value
-
-

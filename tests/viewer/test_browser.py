@@ -16,10 +16,25 @@ from mcveto.viewer.server import PageServer
 from tests.viewer import samples
 
 WEB = Path(__file__).parents[2] / "web"
-CHECKS = (
-    "verdict folding selection shortest_first code invariants deep_links graph large_graph timeline hostile policy "
-    "keyboard dark narrow unknown served"
-).split()
+CHECKS = [
+    "verdict",
+    "folding",
+    "selection",
+    "shortest_first",
+    "code",
+    "invariants",
+    "deep_links",
+    "graph",
+    "large_graph",
+    "timeline",
+    "hostile",
+    "policy",
+    "keyboard",
+    "dark",
+    "narrow",
+    "unknown",
+    "served",
+]
 
 
 def _missing() -> str:

@@ -80,7 +80,11 @@ def run_states(
         states.append({**state, **_configuration(automata), "changes": automata != earlier})
         before, earlier, automata = step, automata, step.automata
     if before is not None:
-        frames = before.frames[:-1] if before.transfer is Transfer.RETURN else before.frames
+        frames = before.frames
+        if before.transfer is Transfer.RETURN:
+            frames = frames[:-1]
+        elif before.transfer is Transfer.CALL:
+            frames = (*frames, (before.pc + len(before.code)) & program.decoder.row.address_mask)
         state = _run_state(program, code, run.end, before, frames, [end], run.total, code.text(run.end) or "")
         states.append({**state, **_configuration(automata), "changes": automata != earlier})
     return states
