@@ -53,24 +53,42 @@ def unknown_pages() -> dict[str, Any]:
     return verdict_pages(verdict, attach(program), version="0", command=["mcveto"], targets=())
 
 
+COLUMNS = 70
+
+
 def large_pages(count: int = 5_000) -> dict[str, Any]:
-    """A function of many blocks: branches forwards, loops back, one block with a word to look for."""
+    """Two functions of many blocks: one with branches, loops and a word to look for, one a single endless line."""
     generator = random.Random(1)
-    blocks = []
+    targets: list[set[int]] = [set() for _ in range(count)]
     for number in range(count):
-        targets = {min(count - 1, number + 1), min(count - 1, number + generator.randrange(1, 40))}
-        if generator.random() < 0.05:
-            targets.add(max(0, number - generator.randrange(60)))
-        lines = [[f"{0x1000 + 16 * number + at:#x}", "90", "NOP"] for at in range(generator.randrange(1, 8))]
-        if number == 4321:
-            lines[0][2] = "MOV EAX,needle"
-        out = [["taken", f"{0x1000 + 16 * target:#x}"] for target in sorted(targets - {number})]
-        blocks.append({"at": lines[0][0], "name": f"block_{number}", "lines": lines, "out": out})
+        if number < COLUMNS:
+            targets[0].add(number)
+        else:
+            targets[number - COLUMNS].add(number)
+        below = number + COLUMNS + generator.randrange(-4, 5)
+        targets[number].add(min(count - 1, below))
+        if generator.random() < 0.1:
+            targets[number].add(min(count - 1, number + COLUMNS * generator.randrange(2, 8)))
+        if generator.random() < 0.03:
+            targets[number].add(max(0, number - COLUMNS * generator.randrange(1, 6)))
+    line = [{min(count - 1, number + 1)} for number in range(count)]
     pages = empty_pages("0", ["mcveto"], "large.elf")
-    pages["subject"]["entry"] = "0x1000"
-    pages["code"]["functions"] = [{"name": "large", "entry": "0x1000", "blocks": blocks}]
-    pages["code"]["executed"] = [f"{0x1000 + 16 * number:#x}" for number in range(0, count, 3)]
+    pages["subject"]["entry"] = "0x10000"
+    functions = [_function("large", 0x10000, targets, generator), _function("tall", 0x100000, line, generator)]
+    functions[0]["blocks"][4321]["lines"][0][2] = "MOV EAX,needle"
+    pages["code"]["functions"] = functions
+    pages["code"]["executed"] = [f"{0x10000 + 16 * number:#x}" for number in range(0, count, 3)]
     return pages
+
+
+def _function(name: str, base: int, targets: list[set[int]], generator: random.Random) -> dict[str, Any]:
+    blocks = []
+    for number, following in enumerate(targets):
+        at = base + 16 * number
+        lines = [[f"{at + offset:#x}", "90", "NOP"] for offset in range(generator.randrange(1, 8))]
+        out = [["taken", f"{base + 16 * target:#x}"] for target in sorted(following - {number})]
+        blocks.append({"at": lines[0][0], "name": f"{name}_{number}", "lines": lines, "out": out})
+    return {"name": name, "entry": f"{base:#x}", "blocks": blocks}
 
 
 def hostile_pages() -> dict[str, Any]:

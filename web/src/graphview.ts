@@ -16,6 +16,8 @@ const PAD = 8;
 const MAX_LINES = 12;
 const MAX_CHARACTERS = 46;
 const CHARACTER = 7.25;
+const SMALLEST_FIT = 0.03;
+const START_SCALE = 0.6;
 
 export class GraphView {
   readonly element: HTMLElement;
@@ -39,6 +41,8 @@ export class GraphView {
   private top = 0;
   private pending = false;
   private isFitted = false;
+  private root: string | null = null;
+  paintedNodes = 0;
 
   constructor(label: string, private onSelect: (id: string) => void, private onOpen: (id: string) => void) {
     this.canvas = h("canvas", { tabindex: 0, role: "application", "aria-label": label, class: "graph" });
@@ -53,7 +57,7 @@ export class GraphView {
       this.canvas, this.status);
     this.listen();
     new ResizeObserver(() => {
-      if (!this.isFitted && this.canvas.clientWidth) this.fit();
+      if (!this.isFitted && this.canvas.clientWidth) this.begin();
       this.draw();
     }).observe(this.canvas);
   }
@@ -70,6 +74,7 @@ export class GraphView {
       return { width: longest * CHARACTER + 2 * PAD + diamond, height: (lines.length + 1) * LINE + 2 * PAD + diamond };
     });
     const ends = this.edges.map((edge) => ({ from: this.numbers.get(edge.from)!, to: this.numbers.get(edge.to)! }));
+    this.root = roots.find((root) => this.numbers.has(root)) ?? null;
     const known = roots.flatMap((root) => this.numbers.get(root) ?? []);
     this.placed = layered(this.sizes, ends, known);
     this.boxes = this.placed.paths.map((path) => {
@@ -78,7 +83,7 @@ export class GraphView {
     });
     this.layoutMilliseconds = performance.now() - started;
     this.isFitted = false;
-    if (this.canvas.clientWidth) this.fit();
+    if (this.canvas.clientWidth) this.begin();
     this.draw();
   }
 
@@ -112,6 +117,16 @@ export class GraphView {
     this.draw();
   }
 
+  // The first view: everything, or the entry if from so far away there would be nothing to see.
+  private begin(): void {
+    this.fit();
+    if (this.scale >= SMALLEST_FIT || this.root === null) return;
+    this.scale = START_SCALE;
+    this.centre(this.root);
+    this.top = this.placed.y[this.numbers.get(this.root)!]! - 80 / this.scale;
+    this.status.textContent = "Too large to be read at once: this is its beginning. Search, move with Shift and the arrows, or press 0 to see all of it.";
+  }
+
   fit(): void {
     const width = this.canvas.clientWidth, height = this.canvas.clientHeight;
     if (!width || !this.placed.width) return;
@@ -124,7 +139,7 @@ export class GraphView {
   }
 
   zoom(factor: number, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2): void {
-    const scale = Math.max(0.01, Math.min(3, this.scale * factor));
+    const scale = Math.max(0.004, Math.min(3, this.scale * factor));
     this.left += x / this.scale - x / scale;
     this.top += y / this.scale - y / scale;
     this.scale = scale;
@@ -258,7 +273,12 @@ export class GraphView {
     if (this.canvas.height !== Math.round(height * ratio)) this.canvas.height = Math.round(height * ratio);
     const context = this.canvas.getContext("2d")!;
     const style = getComputedStyle(this.canvas);
-    const colour = (name: string): string => style.getPropertyValue(name).trim();
+    const colours = new Map<string, string>();
+    const colour = (name: string): string => {
+      let found = colours.get(name);
+      if (found === undefined) colours.set(name, found = style.getPropertyValue(name).trim());
+      return found;
+    };
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = colour("--canvas");
     context.fillRect(0, 0, width, height);
@@ -267,13 +287,16 @@ export class GraphView {
     const right = this.left + width / this.scale, bottom = this.top + height / this.scale;
     this.paintEdges(context, right, bottom, colour);
     const withText = this.scale > 0.3;
+    this.paintedNodes = 0;
     context.font = `12px ${style.getPropertyValue("--mono")}`;
     context.textBaseline = "middle";
     for (let n = 0; n < this.nodes.length; n++) {
       const size = this.sizes[n]!, x = this.placed.x[n]! - size.width / 2, y = this.placed.y[n]! - size.height / 2;
       if (x > right || y > bottom || x + size.width < this.left || y + size.height < this.top) continue;
       const node = this.nodes[n]!;
-      if (!this.hidden(node.id)) this.paintNode(context, node, x, y, size, withText, colour);
+      if (this.hidden(node.id)) continue;
+      this.paintedNodes++;
+      this.paintNode(context, node, x, y, size, withText, colour);
     }
     this.canvas.dataset.scale = this.scale.toFixed(3);
   }

@@ -29,6 +29,14 @@ const hashOf = (page) => page.evaluate(() => location.hash);
 const texts = (page, selector) => page.$$eval(selector, (found) => found.map((item) => item.textContent));
 const drawn = (page) => page.waitForFunction(() => Number(document.querySelector("canvas.graph").dataset.drawn) > 0);
 
+// Pixels that are not background.
+const inkOf = (page) => page.$eval("canvas.graph", (canvas) => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let ink = 0;
+  for (let i = 0; i < data.length; i += 4) if (Math.abs(data[i] - data[0]) + Math.abs(data[i + 1] - data[1]) > 12) ink++;
+  return ink;
+});
+
 const checks = {
   async verdict() {
     const { page, problems, requests, close } = await open("demo");
@@ -132,6 +140,7 @@ const checks = {
     await drawn(page);
     const count = () => page.$eval("canvas.graph", (canvas) => canvas.mcvetoView.count);
     same(await count(), 6, "blocks");
+    expect(await inkOf(page) > 2000, "something is drawn");
     await page.focus("canvas.graph");
     await page.keyboard.press("ArrowDown");
     await page.waitForSelector(".details .line");
@@ -168,25 +177,41 @@ const checks = {
       return Math.max(1, (performance.now() - started + (sum & 1)) / 100);
     });
     expect(layout < 2500 * slowness, `placing took ${layout} ms (slowness ${slowness})`);
-    const frame = await page.evaluate(async () => {
-      const canvas = document.querySelector("canvas.graph");
+    // A frame until its pixels are there, of everything at once and of a part.
+    const frames = (factor) => page.evaluate((factor) => {
+      const canvas = document.querySelector("canvas.graph"), view = canvas.mcvetoView;
+      view.zoom(factor);
       const times = [];
-      for (let i = 0; i < 12; i++) {
-        canvas.mcvetoView[i % 3 ? "pan" : "zoom"](i % 3 ? 40 : 1.2, 30);
-        await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-        times.push(canvas.mcvetoView.drawMilliseconds);
+      for (let i = 0; i < 5; i++) {
+        view.pan(i % 2 ? 9 : -9, 5);
+        const started = performance.now();
+        view.paint();
+        canvas.getContext("2d").getImageData(0, 0, 1, 1);
+        times.push(performance.now() - started);
       }
-      return times.sort((a, b) => a - b)[6];
-    });
-    expect(frame < 100 * slowness, `a frame took ${frame} ms (slowness ${slowness})`);
+      return { milliseconds: times.sort((a, b) => a - b)[2], nodes: view.paintedNodes };
+    }, factor);
+    same(await inkOf(page) > 2000, true, "something is drawn");
+    await page.click("text=fit");
+    const far = await frames(1);
+    same(await inkOf(page) > 2000, true, "everything is drawn from afar");
+    const near = await frames(40);
+    expect(far.nodes > 4500, `${far.nodes} of 5000 nodes in the view of everything`);
+    expect(near.nodes > 0 && near.nodes < 1000, `${near.nodes} nodes in a part`);
+    expect(far.milliseconds < 400 * slowness, `a frame of everything took ${far.milliseconds} ms (slowness ${slowness})`);
+    expect(near.milliseconds < 100 * slowness, `a frame of a part took ${near.milliseconds} ms (slowness ${slowness})`);
     const started = Date.now();
     await page.fill("input[type=search]", "needle");
-    await page.waitForFunction(() => document.querySelector(".details h2")?.textContent.includes("block_4321"));
+    await page.waitForFunction(() => document.querySelector(".details h2")?.textContent.includes("large_4321"));
     const search = Date.now() - started;
     expect(search < 1500 * slowness, `searching took ${search} ms (slowness ${slowness})`);
+    await page.goto(`file://${folder}/large.html#/graph/0x100000`);
+    await page.waitForFunction(() => document.querySelector("select")?.selectedOptions[0]?.textContent.startsWith("tall"));
+    await drawn(page);
+    expect(await inkOf(page) > 500, "a graph that is too tall for the view begins at its entry");
     same(problems, [], "problems");
     await close();
-    return `placed in ${Math.round(layout)} ms, frame ${Math.round(frame)} ms, search ${search} ms, slowness ${slowness.toFixed(1)}`;
+    return `placed in ${Math.round(layout)} ms, frames ${Math.round(far.milliseconds)} and ${Math.round(near.milliseconds)} ms, search ${search} ms, slowness ${slowness.toFixed(1)}`;
   },
   async timeline() {
     const { page, problems, close } = await open("timeline", "#/timeline/0");
@@ -195,8 +220,11 @@ const checks = {
     expect(total > 3, `${total} events`);
     const nodes = async () => Number(/([\d,]+) nodes?/.exec(await page.textContent(".caption"))[1]);
     same(await nodes(), 0, "nothing at the beginning");
+    same(await inkOf(page), 0, "and nothing drawn");
     await page.keyboard.press("n");
     expect(await nodes() > 0, "the first run adds nodes");
+    await page.waitForTimeout(100);
+    expect(await inkOf(page) > 1000, "and draws them");
     expect((await hashOf(page)).startsWith("#/timeline/1"), "the address follows");
     await page.click("button[title='last event']");
     const left = Number(/([\d,]+) steps? into/.exec(await page.textContent(".caption"))[1]);
