@@ -56,6 +56,7 @@ def _chromium() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.skipif(bool(_missing()), reason=_missing() or "all is there")
 def test_in_chromium(tmp_path: Path) -> None:
     pages = {
@@ -72,7 +73,7 @@ def test_in_chromium(tmp_path: Path) -> None:
     with PageServer(html_text(pages["demo"])) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         command = ["node", str(WEB / "test" / "checks.mjs"), str(tmp_path), str(_chromium()), server.url]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=270, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False)
         server.shutdown()
     assert done.returncode == 0, done.stderr[-2000:]
     results = [json.loads(line) for line in done.stdout.splitlines()]
