@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from mcveto.counterexamples.finder import Request
+from mcveto.counterexamples.machine_code import machine_counterexamples
 from mcveto.program.program import load_program
 from mcveto.program.spec import load_spec
 from mcveto.property.attach import attach, with_typestates
+from mcveto.property.ghost import watch
+from mcveto.property.library import find_typestate
 from mcveto.verdict import Verdict, VerdictInput
 from mcveto.viewer.code import Code
-from mcveto.viewer.page_data import empty_pages, verdict_pages
+from mcveto.viewer.page_data import empty_pages, machine_pages, verdict_pages
 from tests.viewer import samples
 from tests.viewer.samples import EXAMPLES
 
@@ -71,7 +77,14 @@ def test_a_typestate_violation_shows_the_automaton_along_the_run() -> None:
     assert states[0]["state"] == "free" and states[-1]["changes"]
     assert any("free → held at lock; held → locked-twice at lock" in line for line in pages["story"])
     assert [item["text"] for item in pages["why"]] == ["in0 <s 0", "in0 != 0"]
-    assert "0xffff" not in " ".join(function["entry"] for function in pages["code"]["functions"])
+    # What stands for errors of the property is not in the file, and not code.
+    listed = [
+        line[0] for function in pages["code"]["functions"] for block in function["blocks"] for line in block["lines"]
+    ]
+    segments = attached.program.image.segments
+    assert all(any(item.address <= int(at, 16) < item.end for item in segments) for at in listed)
+    (lock,) = [function for function in pages["code"]["functions"] if function["name"] == "lock"]
+    assert len(lock["blocks"]) == 1
 
 
 def test_inputs_that_violate_nothing_are_not_shown_as_a_run() -> None:
@@ -102,6 +115,25 @@ def test_a_model_has_all_its_traces_in_full() -> None:
     assert [len(trace["states"]) - 1 for trace in pages["traces"]] == [trace["length"] for trace in pages["traces"]]
     assert len(pages["traces"]) == 2
     assert all(trace["error"] in pages["automata"][0]["errors"] for trace in pages["traces"])
+
+
+def test_counterexamples_of_a_binary_have_runs_and_reasons() -> None:
+    folder = EXAMPLES / "typestate" / "x86-32"
+    spec = replace(load_spec(str(folder / "driver-MISSING-1.yaml")), properties=())
+    program = load_program(str(folder / "driver-MISSING-1.sym.elf"), spec)
+    automaton = find_typestate("lock")
+    found = machine_counterexamples(program, automaton, {}, Request(), 60.0)
+    watched = watch(program, automaton)
+    verdict = Verdict("violated", about="lock")
+    pages = machine_pages(found, verdict, watched, automaton, version="0", command=())
+    first, second = pages["traces"]
+    assert (first["status"], first["error"], first["means"]) == ("confirmed", "locked-twice", "locked while held")
+    assert [state["state"] for state in first["states"] if state["changes"]] == ["held", "locked-twice"]
+    run = pages["runs"][first["run"]]
+    assert {state["at"] for state in first["states"][:-1]} <= {step["at"] for step in run["steps"]}
+    assert second["status"] == "infeasible" and "never reached" in second["reason"] and second["run"] is None
+    assert pages["inputs"] == first["inputs"] and len(pages["inputs"]) == 1
+    assert pages["code"]["executed"]
 
 
 def test_unknown_says_what_to_try() -> None:

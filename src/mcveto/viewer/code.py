@@ -103,7 +103,8 @@ class Code:
                 line.returns = True
             if number == len(instruction.ops) - 1:
                 falls = falls and op.opcode not in ("BRANCH", "BRANCHIND", "RETURN")
-        line.direct += sorted(self._jumps.jumps.get(pc, ()))
+        seen = sorted(self._jumps.jumps.get(pc, ()))
+        line.direct += [target for target in seen if self._is_code(self._row.code_address(target))]
         line.calls += sorted(self._jumps.calls.get(pc, ()))
         if self._row.code_address(pc) in self._program.halts:
             return _Line(instruction, [], [], False, False, False)  # the run ends before it
@@ -130,7 +131,7 @@ class Code:
             return hook
         address, space = self._row.code_address(pc), self._program.space
         region = space.region_at(address)
-        if region is None or not region.permissions & EXECUTE:
+        if region is None or not region.permissions & EXECUTE or not region.content:
             return None
         code = bytearray()
         for offset in range(self._row.longest_unit(pc)):

@@ -372,10 +372,8 @@ def machine_pages(
         replayed = replays[0]
         first_run = replayed if isinstance(replayed, Replayed) else None
         data["story"] = violated_story(verdict, code, replayed, program.entry)
-        many = f"{len(confirmed)} counterexamples" if len(confirmed) > 1 else "1 counterexample"
-        data["story"].append(
-            f"There {'are' if len(confirmed) > 1 else 'is'} {many} of this kind; {completeness(result)}."
-        )
+        many = f"are {len(confirmed)} counterexamples" if len(confirmed) > 1 else "is one counterexample"
+        data["story"].append(f"There {many} with an input; {completeness(result)}.")
         data["why"] = _conditions(program, code, first_run) if first_run is not None else []
     elif verdict.kind == "unknown":
         data["story"], data["tries"] = unknown_story(verdict)
