@@ -215,7 +215,9 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
         history = History()
     found = _engine(program, question, remaining, tell, history)
     if history is not None:
-        if found.proof is not None:
+        from mcveto.dpg.proof import Proof
+
+        if isinstance(found.proof, Proof):
             history.claim(found.proof)
         found = replace(found, history=history)
     verdict = _confirmed(program, found, attached.errors)
