@@ -18,6 +18,7 @@ from mcveto.verdict import Verdict
 
 if TYPE_CHECKING:
     from mcveto.dpg.driver import Progress
+    from mcveto.dpg.history import History
     from mcveto.program.program import Program
     from mcveto.property.attach import Attached, EventPoint
 
@@ -67,6 +68,8 @@ class Question:
     """For strategy auto: whether paths are explored in turns with it."""
     certificate: bool = False
     """Whether a certificate is wanted, however long."""
+    keeps_history: bool = False
+    """Whether what happens in the search is written down (dpg only)."""
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -205,7 +208,19 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
             told[0] = now
             send(SearchProgress(counts, frontier))
 
-    verdict = _confirmed(program, _engine(program, question, remaining, tell), attached.errors)
+    history = None
+    if question.keeps_history and question.engine == "dpg":
+        from mcveto.dpg.history import History
+
+        history = History()
+    found = _engine(program, question, remaining, tell, history)
+    if history is not None:
+        from mcveto.dpg.proof import Proof
+
+        if isinstance(found.proof, Proof):
+            history.claim(found.proof)
+        found = replace(found, history=history)
+    verdict = _confirmed(program, found, attached.errors)
     if question.after_violation and verdict.about == "return-address" and verdict.at is not None:
         from mcveto.dpg.after_violation import explore
         from mcveto.dpg.driver import Limits
@@ -218,7 +233,11 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
 
 
 def _engine(
-    program: Program, question: Question, remaining: Callable[[], float], tell: Callable[[Counts, str], None]
+    program: Program,
+    question: Question,
+    remaining: Callable[[], float],
+    tell: Callable[[Counts, str], None],
+    history: History | None = None,
 ) -> Verdict:
     """What the engine that was asked for finds."""
     if question.engine == "symex":
@@ -252,7 +271,7 @@ def _engine(
 
     def by_splitting(limits: Limits, is_recursive: bool = False) -> Verdict:
         fold = "pc" if is_recursive and question.fold == "auto" else question.fold
-        return run_with_fold(program, fold, limits, question.seed, single_steps, report, method)
+        return run_with_fold(program, fold, limits, question.seed, single_steps, report, method, history)
 
     limits = Limits(seconds=remaining())
     if question.strategy == "auto" and question.fold != "pc":
@@ -260,7 +279,7 @@ def _engine(
         from mcveto.engines.alongside import Alongside
 
         turn = Alongside(program, remaining(), report_turn).turn if question.alongside else None
-        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting, turn).run()
+        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting, turn, history).run()
     return by_splitting(limits)
 
 

@@ -188,7 +188,6 @@ def test_same_command_same_result(spec: str) -> None:
         (["--steps", "giant"], "there is no steps 'giant'"),
         (["--property", "memory-safety"], "property memory-safety is not available yet"),
         (["--property", "nothing.fsm"], "nothing.fsm"),
-        (["--report", "x"], "--report is not available yet"),
         (["--unwind", "3"], "--unwind is for engine bmc"),
         (["--timeout", "0"], "the time limit must be a positive number of seconds"),
         (["--timeout", "nan"], "the time limit must be a positive number of seconds"),

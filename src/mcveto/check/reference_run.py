@@ -70,7 +70,7 @@ class Watch:
         return None
 
 
-class _Stepped(Machine):
+class SteppedMachine(Machine):
     """The reference emulator, which also tells what it did last."""
 
     def last_step(self) -> TraceStep:
@@ -94,10 +94,10 @@ class ReferenceRun:
         self.steps = 0
 
         def make(*arguments: Any, fresh: FreshSource, **options: Any) -> Machine:
-            return _Stepped(*arguments, fresh=partial(self._fresh, fresh), **options)
+            return SteppedMachine(*arguments, fresh=partial(self._fresh, fresh), **options)
 
         machine = program.machine(self._source, log_accesses=log_accesses, make=make)
-        assert isinstance(machine, _Stepped)
+        assert isinstance(machine, SteppedMachine)
         self.machine = machine
         layout = program.decoder.layout
         for name, value in example.registers:

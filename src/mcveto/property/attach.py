@@ -30,6 +30,7 @@ class Attached:
     sources: tuple[TypestateSource, ...] = ()
     """The files of the properties, from which all of this can be derived again."""
     events: tuple[EventPoint, ...] = ()
+    automata: tuple[Typestate, ...] = ()
 
     def explained(self, verdict: Verdict) -> Verdict:
         """A violation by one of the properties' targets, told as the property's."""
@@ -65,6 +66,7 @@ def attach_sources(program: Program, sources: Sequence[TypestateSource], events:
             (*attached.names, automaton.name),
             {**attached.errors, **watched.errors},
             attached.watched | watched.events.keys(),
+            automata=(*attached.automata, automaton),
         )
     return replace(attached, sources=tuple(sources), events=tuple(events))
 
