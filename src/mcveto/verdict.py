@@ -74,6 +74,8 @@ class Verdict:
     warnings: tuple[str, ...] = ()
     found_by: str = ""
     """The engine that found it, where it is not the one that was asked."""
+    executed: tuple[tuple[int, int], ...] = ()
+    """Blocks of code (address, size) that the concrete runs of the search executed."""
 
     @property
     def headline(self) -> str:

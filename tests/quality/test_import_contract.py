@@ -23,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "check": {"property", "program", "whilelang", "machine"},
     "counterexamples": {"property", "program", "machine", "logic", "automata", "dpg"},
     "translate": {"program", "machine", "logic"},
-    "report": set(),
+    "report": {"program", "machine"},
     "cli": {
         "logic",
         "automata",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mcveto.cli.options import program_options, read_spec
+from mcveto.cli.reports import ReportFiles, report_counterexamples, report_model, report_options
 from mcveto.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +34,13 @@ MODEL_SUFFIX = ".pds"
 @click.option(
     "--event", "events", multiple=True, metavar="NAME=KIND:ADDRESS", help="Where an event is (binaries only)."
 )
-@click.option("--count", type=click.IntRange(1), default=DEFAULT_COUNT, show_default=True, help="How many to show.")
+@click.option(
+    *("--max", "--count", "count"),
+    type=click.IntRange(1),
+    default=DEFAULT_COUNT,
+    show_default=True,
+    help="How many to show; further ones are counted.",
+)
 @click.option(
     "--recursion",
     default="minimum",
@@ -48,6 +55,7 @@ MODEL_SUFFIX = ".pds"
 @click.option("--unfold", is_flag=True, help="Show every step of long traces.")
 @click.option("--model", "model_file", metavar="FILE", help="Write the pushdown model of the binary (.pds).")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the result as JSON; - prints nothing else.")
+@report_options
 def command(
     binary: str | None,
     property_file: str,
@@ -61,6 +69,9 @@ def command(
     unfold: bool,
     model_file: str | None,
     json_file: str | None,
+    sarif: str | None,
+    witness: str | None,
+    coverage: str | None,
     **options: Any,
 ) -> int:
     """List all minimum-recursion loop-free runs of BINARY, or of a model (.pds), that violate a property."""
@@ -77,14 +88,18 @@ def command(
     request = Request(count, _recursion(recursion), limits)
     points = tuple(map(parse_event, events))
     require_writable(json_file)
+    files = ReportFiles(sarif, witness, coverage)
+    files.require_writable()
     automaton = find_typestate(property_file)
     style = Style(not tops, unfold)
     if binary is not None and is_model(binary):
         if points or model_file is not None:
             raise UsageError("--event and --model are for binaries, not for models")
-        return _on_model(binary, automaton, request, style, json_file)
+        if witness is not None or coverage is not None:
+            raise UsageError("--witness and --coverage are for binaries, not for models", "use --sarif or --json")
+        return _on_model(binary, automaton, request, style, json_file, files)
     require_writable(model_file)
-    return _on_binary(binary, options, automaton, points, request, style, json_file, model_file)
+    return _on_binary(binary, options, automaton, points, request, style, json_file, model_file, files)
 
 
 def is_model(path: str) -> bool:
@@ -100,7 +115,9 @@ def is_model(path: str) -> bool:
     return bool(words) and len(words[0]) >= 2 and words[0][0] in (b"model", b"finite")
 
 
-def _on_model(path: str, automaton: Typestate, request: Request, style: Style, json_file: str | None) -> int:
+def _on_model(
+    path: str, automaton: Typestate, request: Request, style: Style, json_file: str | None, files: ReportFiles
+) -> int:
     from mcveto.cli.main import VERSION
     from mcveto.counterexamples.finder import find_counterexamples
     from mcveto.counterexamples.grouping import grouped, refinements
@@ -117,6 +134,7 @@ def _on_model(path: str, automaton: Typestate, request: Request, style: Style, j
         write_json(
             json_file, record(found, groups, passed, version=VERSION, model=path, command=["mcveto", *sys.argv[1:]])
         )
+    report_model(files, found, path)
     return 10 if found.is_violated else 0
 
 
@@ -129,6 +147,7 @@ def _on_binary(
     style: Style,
     json_file: str | None,
     model_file: str | None,
+    files: ReportFiles,
 ) -> int:
     from mcveto.cli.main import VERSION
     from mcveto.counterexamples.machine_code import machine_counterexamples
@@ -168,6 +187,7 @@ def _on_binary(
         path = program.image.path
         made = machine_record(result, verdict.kind, version=VERSION, path=path, command=["mcveto", *sys.argv[1:]])
         write_json(json_file, made)
+    report_counterexamples(files, result, verdict, automaton, program.assumptions)
     return verdict.exit_code
 
 

@@ -13,6 +13,7 @@ import click
 
 from mcveto.cli.options import MAX_SEED, program_options, read_spec
 from mcveto.cli.progress import ProgressDisplay
+from mcveto.cli.reports import ReportFiles, report_options, report_verdict
 from mcveto.errors import UsageError
 from mcveto.search import (
     ALIASINGS,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 @click.option("--self-check/--no-self-check", default=True, help="Re-prove a proof before it is printed (default).")
 @click.option("--cex", metavar="DIR", help="On a violation, write a folder that repeats it without mcveto.")
 @click.option("--report", metavar="FILE", help="Not available yet.")
+@report_options
 def command(
     binary: str | None,
     properties: tuple[str, ...],
@@ -89,6 +91,9 @@ def command(
     self_check: bool,
     cex: str | None,
     report: str | None,
+    sarif: str | None,
+    witness: str | None,
+    coverage: str | None,
     **options: Any,
 ) -> int:
     """Decide whether BINARY can reach a target or return to where it was not called from, for any input."""
@@ -125,6 +130,8 @@ def command(
         raise UsageError("property reach needs an address", "give --target ADDRESS")
     require_writable(json_file)
     require_writable(proof)
+    files = ReportFiles(sarif, witness, coverage)
+    files.require_writable()
     if cex is not None:
         require_folder(cex)
     answer = _search(binary, spec, question, silent=quiet or json_file == "-")
@@ -134,6 +141,7 @@ def command(
         _write_json(answer, json_file, binary or spec.binary, seed, proof)
     if cex is not None and answer.verdict.kind == "violated":
         _write_folder(answer, cex, binary, spec)
+    report_verdict(files, answer, binary, spec, question)
     return answer.verdict.exit_code
 
 

@@ -18,7 +18,7 @@ from mcveto.counterexamples.feasible import Confirmed, Follower, NeverReached, O
 from mcveto.counterexamples.finder import Found, Request, find_counterexamples
 from mcveto.counterexamples.trace import Witness
 from mcveto.program.program import Program
-from mcveto.property.ghost import Bindings, watch
+from mcveto.property.ghost import Bindings, Watched, watch
 from mcveto.property.typestate import Typestate
 
 PROOF_SECONDS = 60.0
@@ -36,7 +36,13 @@ class MachineFound:
     """The answer for the model."""
     extracted: Extracted
     tried: tuple[Tried, ...]
-    errors: dict[int, tuple[str, str]]
+    watched: Watched
+    """The program with the property's ghost state, in which the traces were tried."""
+
+    @property
+    def errors(self) -> dict[int, tuple[str, str]]:
+        """What the targets that stand for errors mean."""
+        return self.watched.errors
 
     @property
     def confirmed(self) -> list[Tried]:
@@ -73,7 +79,7 @@ def machine_counterexamples(
             seen.add(trace)
             tried.append(Tried(witness, follower.follow(trace)))
     targets = dict(zip(automaton.errors, watched.errors, strict=True))
-    return MachineFound(found, extracted, tuple(_decided(watched.program, targets, tried, deadline)), watched.errors)
+    return MachineFound(found, extracted, tuple(_decided(watched.program, targets, tried, deadline)), watched)
 
 
 def _decided(program: Program, targets: dict[str, int], tried: list[Tried], deadline: float) -> list[Tried]:

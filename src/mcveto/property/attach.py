@@ -30,6 +30,11 @@ class Attached:
     sources: tuple[TypestateSource, ...] = ()
     """The files of the properties, from which all of this can be derived again."""
     events: tuple[EventPoint, ...] = ()
+    places: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """The events at each program counter that is watched."""
+    cells: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    """The cell that holds the state of each automaton, with the property's name and the states."""
+    automata: tuple[Typestate, ...] = ()
 
     def explained(self, verdict: Verdict) -> Verdict:
         """A violation by one of the properties' targets, told as the property's."""
@@ -65,8 +70,15 @@ def attach_sources(program: Program, sources: Sequence[TypestateSource], events:
             (*attached.names, automaton.name),
             {**attached.errors, **watched.errors},
             attached.watched | watched.events.keys(),
+            places=_merged(attached.places, watched.events),
+            cells={**attached.cells, watched.state_cell: (automaton.name, automaton.states)},
+            automata=(*attached.automata, automaton),
         )
     return replace(attached, sources=tuple(sources), events=tuple(events))
+
+
+def _merged(one: dict[int, tuple[str, ...]], other: dict[int, tuple[str, ...]]) -> dict[int, tuple[str, ...]]:
+    return {pc: (*one.get(pc, ()), *other.get(pc, ())) for pc in sorted(one.keys() | other.keys())}
 
 
 def bindings_of(events: Sequence[EventPoint], automata: Sequence[Typestate]) -> dict[str, list[Point]]:

@@ -65,6 +65,8 @@ class Watched:
     """Target address to the property's name and what is wrong."""
     events: dict[int, tuple[str, ...]]
     """The events that happen at a program counter."""
+    state_cell: str = ""
+    """The ghost register that holds the automaton's state, as a number."""
 
 
 def watch(program: Program, automaton: Typestate, bindings: Bindings | None = None, number: int = 0) -> Watched:
@@ -178,7 +180,7 @@ class _Compiler:
         events: dict[int, tuple[str, ...]] = {}
         for place, event in taken.items():
             events[place.pc] = (*events.get(place.pc, ()), event)
-        return Watched(watched, errors, events)
+        return Watched(watched, errors, events, self.state_cell)
 
     def _target(self, error: str) -> int:
         return self.area + _SPACING * list(self.automaton.errors).index(error)
