@@ -10,7 +10,8 @@ import itertools
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -146,7 +147,9 @@ def report_counterexamples(
 
     watched = result.watched
     program = watched.program
-    watcher = Watcher(program, watched.events, {watched.state_cell: (automaton.name, automaton.states)})
+    watcher = Watcher(
+        program, _events(program, watched.events), {watched.state_cell: (automaton.name, automaton.states)}
+    )
     runs = []
     for item in result.confirmed:
         outcome = item.outcome
@@ -281,7 +284,7 @@ def _run_of(attached: Attached, verdict: Verdict) -> ReportedRun:
                 return
             yield step
 
-    watcher = Watcher(program, attached.places, attached.cells)
+    watcher = Watcher(program, _events(program, attached.places), attached.cells)
     blocks = tuple(watcher.blocks(steps(), run.machine.read, verdict.inputs))
     if blocks and verdict.at in attached.errors:
         at = place_of_last_event(blocks)
@@ -294,6 +297,14 @@ def _run_of(attached: Attached, verdict: Verdict) -> ReportedRun:
         registers=_registers(program, example.registers),
         memory=example.memory,
     )
+
+
+def _events(program: Program, events: dict[int, tuple[str, ...]]) -> Mapping[int, tuple[str, ...]]:
+    """The events by their places, with the system calls that are found while the program runs."""
+    from mcveto.property.system_calls import WatchingDecoder
+
+    decoder = program.decoder
+    return ChainMap(events, decoder.places) if isinstance(decoder, WatchingDecoder) else events
 
 
 def _as_undefined(inputs: Sequence[VerdictInput]) -> list[VerdictInput]:

@@ -67,7 +67,7 @@ def machine_counterexamples(
     """`report` is told how many of how many traces were tried. Raises UsageError."""
     deadline = time.monotonic() + seconds
     watched = watch(program, automaton, bindings)
-    extracted = extract(program, automaton, watched.events)
+    extracted = extract(program, automaton, watched.events, watched.system_calls)
     found = find_counterexamples(extracted.model, extracted.automaton, request)
     follower = Follower(watched.program, Surroundings(extracted.model, extracted.addresses), deadline)
     tried: list[Tried] = []

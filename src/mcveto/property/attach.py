@@ -12,6 +12,7 @@ from mcveto.program.program import Program
 from mcveto.program.spec import PropertySpec, Spec
 from mcveto.property.ghost import watch
 from mcveto.property.library import TypestateSource, find_typestate, find_typestate_source
+from mcveto.property.system_calls import WatchingDecoder
 from mcveto.property.typestate import Point, PointKind, Typestate
 from mcveto.property.typestate_parser import parse_typestate
 from mcveto.verdict import Verdict
@@ -42,7 +43,10 @@ class Attached:
             return verdict
         about, reason = self.errors[verdict.at]
         # A fresh value at a watched place is the automaton's choice, not something that a manual leaves open.
-        places = {f"undefined value at {pc:#x}": f"choice of property {about} at {pc:#x}" for pc in self.watched}
+        decoder = self.program.decoder
+        calls = decoder.places if isinstance(decoder, WatchingDecoder) else {}
+        watched = self.watched | calls.keys()
+        places = {f"undefined value at {pc:#x}": f"choice of property {about} at {pc:#x}" for pc in watched}
         inputs = tuple(replace(item, where=places.get(item.where, item.where)) for item in verdict.inputs)
         return replace(verdict, about=about, reason=reason, inputs=inputs)
 
