@@ -21,6 +21,7 @@ from mcveto.errors import UsageError
 if TYPE_CHECKING:
     from mcveto.counterexamples.finder import Request
     from mcveto.counterexamples.rendering import Style
+    from mcveto.program.spec import Spec
     from mcveto.property.attach import EventPoint
     from mcveto.property.typestate import Typestate
 
@@ -30,7 +31,7 @@ MODEL_SUFFIX = ".pds"
 
 @click.command()
 @program_options
-@click.option("--property", "property_file", metavar="FILE|NAME", required=True, help="Typestate automaton (.fsm).")
+@click.option("--property", "property_file", metavar="FILE|NAME", help="Typestate automaton (.fsm); else the spec's.")
 @click.option(
     "--event", "events", multiple=True, metavar="NAME=KIND:ADDRESS", help="Where an event is (binaries only)."
 )
@@ -58,7 +59,7 @@ MODEL_SUFFIX = ".pds"
 @report_options
 def command(
     binary: str | None,
-    property_file: str,
+    property_file: str | None,
     events: tuple[str, ...],
     count: int,
     recursion: str,
@@ -78,7 +79,7 @@ def command(
     from mcveto.counterexamples.enumeration import Limits
     from mcveto.counterexamples.finder import Request
     from mcveto.counterexamples.rendering import Style
-    from mcveto.property.attach import parse_event
+    from mcveto.property.attach import parse_event, require_known
     from mcveto.property.library import find_typestate
     from mcveto.report.json_file import require_writable
 
@@ -90,16 +91,45 @@ def command(
     require_writable(json_file)
     files = ReportFiles(sarif, witness, coverage)
     files.require_writable()
-    automaton = find_typestate(property_file)
     style = Style(not tops, unfold)
     if binary is not None and is_model(binary):
+        if property_file is None:
+            raise UsageError("no property is given", "say --property FILE.fsm, or the name of a bundled one")
+        automaton = find_typestate(property_file)
         if points or model_file is not None:
             raise UsageError("--event and --model are for binaries, not for models")
         if witness is not None or coverage is not None:
             raise UsageError("--witness and --coverage are for binaries, not for models", "use --sarif or --json")
         return _on_model(binary, automaton, request, style, json_file, files)
     require_writable(model_file)
-    return _on_binary(binary, options, automaton, points, request, style, json_file, model_file, files)
+    spec = read_spec(**options)
+    automaton, given = _asked_for(spec, property_file)
+    require_known(points, [automaton], "--event")
+    named = {event for event, _ in points}
+    # The command line takes over from the spec, event by event.
+    points = (*(item for item in given if item[0] not in named), *points)
+    spec = replace(spec, properties=())
+    return _on_binary(binary, spec, automaton, points, request, style, json_file, model_file, files)
+
+
+def _asked_for(spec: Spec, name: str | None) -> tuple[Typestate, tuple[EventPoint, ...]]:
+    """The automaton asked for on the command line, else the only one of the spec; with where the spec says its events
+    are."""
+    from mcveto.property.attach import find_for, parse_binding, require_known
+    from mcveto.property.library import find_typestate
+
+    items = [(item, find_for(spec, str(item.argument))) for item in spec.properties if item.name == "typestate"]
+    if name is not None:
+        automaton = find_typestate(name)
+        items = [(item, known) for item, known in items if known == automaton]
+    elif len(items) != 1:
+        count = "several typestate properties" if items else "no typestate property"
+        raise UsageError(f"no property is given, and the spec has {count}", "say --property FILE.fsm")
+    else:
+        automaton = items[0][1]
+    events = [event for item, _ in items for event in item.events]
+    require_known(events, [automaton], f"{spec.path or 'spec'}: events")
+    return automaton, tuple(parse_binding(event, where) for event, where in events)
 
 
 def is_model(path: str) -> bool:
@@ -140,7 +170,7 @@ def _on_model(
 
 def _on_binary(
     binary: str | None,
-    options: dict[str, Any],
+    spec: Spec,
     automaton: Typestate,
     points: tuple[EventPoint, ...],
     request: Request,
@@ -161,10 +191,9 @@ def _on_binary(
     from mcveto.search import Question, search
     from mcveto.verdict import Verdict
 
-    spec = replace(read_spec(**options), properties=())
     program = load_program(binary, spec)
     seconds = request.limits.seconds or 60.0
-    result = machine_counterexamples(program, automaton, bindings_of(points, [automaton]), request, seconds)
+    result = machine_counterexamples(program, automaton, bindings_of(points, automaton), request, seconds)
     if model_file is not None:
         try:
             Path(model_file).write_text(model_text(result.extracted.model), encoding="utf-8")

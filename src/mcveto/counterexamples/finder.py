@@ -7,6 +7,7 @@ given nevertheless, with a note.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from mcveto.counterexamples.enumeration import Enumeration, Limits
@@ -35,6 +36,10 @@ class Request:
     limits: Limits = field(default_factory=Limits)
 
 
+class Enough(Exception):
+    """No more traces are wanted; says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     product: Product
@@ -50,7 +55,13 @@ class Found:
     expansions: int
 
 
-def find_counterexamples(model: Model, automaton: Typestate, request: Request | None = None) -> Found:
+def find_counterexamples(
+    model: Model,
+    automaton: Typestate,
+    request: Request | None = None,
+    wanted: Callable[[Witness], bool] = lambda witness: True,
+) -> Found:
+    """Only traces that are `wanted` are given and count against the number asked for. It may raise Enough."""
     request = request or Request()
     product = Product(model, automaton)
     reachable = Reachable(product)
@@ -63,9 +74,16 @@ def find_counterexamples(model: Model, automaton: Typestate, request: Request | 
         recursion = BoundedRecursion(request.recursion)
     enumeration = Enumeration(reachable, recursion, request.limits)
     kept: list[Witness] = []
-    more = 0
+    more = given = 0
     for witness in enumeration:
         if len(kept) < request.count:
+            given += 1
+            try:
+                if not wanted(witness):
+                    continue
+            except Enough as enough:
+                enumeration.stop(str(enough))
+                break
             kept.append(witness)
             if request.count == 1:
                 enumeration.stop("only the shortest was asked for")
@@ -78,10 +96,12 @@ def find_counterexamples(model: Model, automaton: Typestate, request: Request | 
                 enumeration.stop(f"counting was ended after {COUNTED} more")
                 break
     notes: list[str] = []
-    if not kept and enumeration.is_exhaustive:
+    if given:
+        pass
+    elif enumeration.is_exhaustive:
         notes.append("every trace needs recursion that counts as unnecessary; the shortest one is shown")
         kept = _shortest(reachable)
-    elif not kept:
+    else:
         notes.append("no trace without unnecessary recursion was found within the limits; the shortest one is shown")
         kept = _shortest(reachable)
     return Found(
