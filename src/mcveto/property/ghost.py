@@ -95,7 +95,7 @@ class _Compiler:
         extra = [(self.state_cell, _STATE_BYTES), *((cell, self.word) for cell in self.cells.values())]
         watching = program.decoder
         self._others = watching.updates if isinstance(watching, WatchingDecoder) else ()
-        self.decoder = WatchingDecoder(replace(row, extra=(*row.extra, *extra)), self._others)
+        self.decoder = WatchingDecoder(replace(row, extra=(*row.extra, *extra)), watching, self._others)
         self.states = {name: index for index, name in enumerate(automaton.states)}
         occupied = [*program.undetermined.occupied, (program.return_sentinel, program.return_sentinel + _AREA)]
         occupied += [(region.start, region.end) for region in program.space.regions]

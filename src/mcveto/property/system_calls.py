@@ -10,7 +10,7 @@ Registers and numbers are those of the Linux kernel (its tables in arch/*/, and 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mcveto.errors import UsageError
 from mcveto.machine.faults import FaultKind, Unsupported
@@ -107,12 +107,18 @@ def is_system_call(op: Op) -> bool:
 
 
 class WatchingDecoder(Decoder):
-    """A decoder that puts operations before every system call. `places` are where it did."""
+    """A decoder that puts operations before every system call. `places` are where it did. It shares the translators of
+    another one for the same instruction set, which are costly to make."""
 
-    def __init__(self, row: IsaRow, updates: tuple[tuple[Op, ...], ...] = ()) -> None:
+    def __init__(self, row: IsaRow, like: Decoder, updates: tuple[tuple[Op, ...], ...] = ()) -> None:
+        assert (row.sleigh, row.modes) == (like.row.sleigh, like.row.modes)
+        self._like = like
         super().__init__(row)
         self.updates = updates
         self.places: dict[int, tuple[str, ...]] = {}
+
+    def _translator(self, mode: int, block: bool) -> Any:
+        return self._like._translator(mode, block)
 
     def decode(self, pc: int, code: bytes) -> Instruction:
         instruction = super().decode(pc, code)
