@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from mcveto.counterexamples.collector import without_cycle_collection
 from mcveto.counterexamples.enumeration import Enumeration, Limits
 from mcveto.counterexamples.erase import Erase
 from mcveto.counterexamples.model import Model
@@ -64,15 +65,14 @@ def find_counterexamples(
     """Only traces that are `wanted` are given and count against the number asked for. It may raise Enough."""
     request = request or Request()
     product = Product(model, automaton)
+    if request.count == 1:
+        shortest = _one(product, request, wanted)
+        if shortest is not None:
+            return shortest
     reachable = Reachable(product)
     if not reachable.errors:
         return Found(product, False, (), 0, True, "", (), 0)
-    recursion: Recursion
-    if request.recursion is None:
-        recursion = MinimumRecursion(Erase(product))
-    else:
-        recursion = BoundedRecursion(request.recursion)
-    enumeration = Enumeration(reachable, recursion, request.limits)
+    enumeration = Enumeration(reachable, _recursion(product, request), request.limits)
     kept: list[Witness] = []
     more = given = 0
     for witness in enumeration:
@@ -114,6 +114,32 @@ def find_counterexamples(
         tuple(notes),
         enumeration.expansions,
     )
+
+
+def _one(product: Product, request: Request, wanted: Callable[[Witness], bool]) -> Found | None:
+    """The shortest trace, if it is wanted and goes to one of the nearest errors: nothing beyond these is looked at."""
+    reachable = Reachable(product, nearest_only=True)
+    if not reachable.errors:
+        return None
+    entry, head = reachable.errors[0]
+    nearest = reachable.depth[entry] + reachable.distance[entry][head]
+    limits = request.limits
+    if limits.length is not None and limits.length < nearest:
+        return None
+    enumeration = Enumeration(reachable, _recursion(product, request), replace(limits, length=nearest))
+    with without_cycle_collection():
+        witness = next(iter(enumeration), None)
+    try:
+        if witness is None or not wanted(witness):
+            return None
+    except Enough:
+        return None
+    reason = "only the shortest was asked for"
+    return Found(product, True, (witness,), 0, False, reason, (), enumeration.expansions)
+
+
+def _recursion(product: Product, request: Request) -> Recursion:
+    return MinimumRecursion(Erase(product)) if request.recursion is None else BoundedRecursion(request.recursion)
 
 
 def _counting(limits: Limits, expansions: int, seconds: float) -> Limits:
