@@ -110,8 +110,8 @@ def test_not_known(call: Call, tmp_path: Path) -> None:
 
 
 def test_a_proof(call: Call, tmp_path: Path) -> None:
-    name = f"{EXAMPLES}/login-SKIP-0"
-    arguments = ("verify", f"{name}.sym.elf", "--spec", f"{name}.yaml", "--property", "open-before-setresuid")
+    name = f"{EXAMPLES}/driver-MISSING-0"
+    arguments = ("verify", f"{name}.sym.elf", "--spec", f"{name}.yaml", "--property", "lock", "--strategy", "paper")
     code, run = log_of(call, tmp_path, *arguments)
     assert code == 0
     assert [result["kind"] for result in run["results"]] == ["pass", "pass"]
