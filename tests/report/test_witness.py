@@ -151,3 +151,20 @@ def test_refusals(complain: Call, tmp_path: Path) -> None:
     for option in ("--sarif", "--witness", "--coverage"):
         assert complain("verify", "--spec", "examples/demo/demo.yaml", option, tmp_path / "no" / "x").code == 2
         assert complain("verify", "--spec", "examples/demo/demo.yaml", option, "-").code == 2
+
+
+def test_a_proof_along_paths_is_closed(call: Call, tmp_path: Path) -> None:
+    """Its invariants speak of registers, memory and values that they bind themselves."""
+    import z3
+
+    spec = "examples/fig10/x86-32/ex5.yaml"
+    code, (entry,), _ = entries(call, tmp_path, "verify", "--spec", spec, "--engine", "symex")
+    assert code == 0
+    program = load_program(None, load_spec(spec))
+    names: dict[str, Any] = {cell.name: z3.BitVec(cell.name, cell.bits) for cell in program.decoder.layout.cells}
+    names["mem"] = z3.Array("mem", z3.BitVecSort(32), z3.BitVecSort(8))
+    for item in entry["content"]:
+        # Anything that is not declared, nor bound, is an error.
+        (claim,) = z3.parse_smt2_string(f"(assert {item['invariant']['value']})", decls=names)
+        assert claim.sort() == z3.BoolSort()
+    assert any("exists" in item["invariant"]["value"] for item in entry["content"])

@@ -329,7 +329,10 @@ def _invariants(certificate: str, program: Program) -> Iterator[Invariant]:
     from mcveto.report.result import Invariant
 
     row = program.decoder.row
-    locations = json.loads(certificate)["locations"]
+    content = json.loads(certificate)
+    locations = content["locations"]
+    # A proof along paths speaks of values that were read earlier: at an address, there are such values.
+    earlier = {item["name"]: _sort(item["bits"], row.address_bits) for item in content.get("history", ())}
     claims: dict[int, list[str]] = {}
     count = itertools.count()
     for location in locations:
@@ -339,10 +342,19 @@ def _invariants(certificate: str, program: Program) -> Iterator[Invariant]:
             if location[key] != "any"
         ]
         alternatives = [_all([_apart(next(count), literal) for literal in one]) for one in location["invariant"]]
-        claims.setdefault(int(location["pc"], 16), []).append(_all([*places, _any(alternatives)]))
+        claim = _all([*places, _any(alternatives)])
+        bound = [
+            f"({name} {earlier[name]})" for name in dict.fromkeys(re.findall(r"[^\s()|]+", claim)) if name in earlier
+        ]
+        claim = f"(exists ({' '.join(bound)}) {claim})" if bound else claim
+        claims.setdefault(int(location["pc"], 16), []).append(claim)
     heads = _loop_heads(locations)
     for pc in sorted(claims):
         yield Invariant(row.code_address(pc), pc in heads, _any(list(dict.fromkeys(claims[pc]))))
+
+
+def _sort(bits: int, address_bits: int) -> str:
+    return f"(_ BitVec {bits})" if bits else f"(Array (_ BitVec {address_bits}) (_ BitVec 8))"
 
 
 def _apart(number: int, literal: str) -> str:
