@@ -238,7 +238,10 @@ def _property(item: PropertySpec) -> Any:
         case None:
             return item.name
         case str(file):
-            return {item.name: file}
+            places: dict[str, list[str]] = {}
+            for event, where in item.events:
+                places.setdefault(event, []).append(_address(where))
+            return {item.name: file, **({"events": places} if places else {})}
         case addresses:
             return {item.name: [_address(at) for at in addresses]}
 

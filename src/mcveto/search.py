@@ -199,7 +199,10 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
 
 def _answer(attached: Attached, question: Question, remaining: Callable[[], float], send: Send) -> Verdict:
     """The verdict of one engine, in this process, with what supports it."""
+    from mcveto.dpg import executed
+
     program = attached.program
+    executed.forget()
     told = [0.0]
 
     def tell(counts: Counts, frontier: str) -> None:
@@ -229,7 +232,8 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
         verdict = replace(verdict, aftermath=after.lines(verdict.at))
     from mcveto.self_check import supported
 
-    return attached.explained(supported(attached, verdict, question, remaining()))
+    answer = attached.explained(supported(attached, verdict, question, remaining()))
+    return replace(answer, executed=executed.executed())
 
 
 def _engine(

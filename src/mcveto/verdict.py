@@ -77,6 +77,8 @@ class Verdict:
     """The engine that found it, where it is not the one that was asked."""
     history: History | None = None
     """What happened in the search, if that was to be written down."""
+    executed: tuple[tuple[int, int], ...] = ()
+    """Blocks of code (address, size) that the concrete runs of the search executed."""
 
     @property
     def headline(self) -> str:

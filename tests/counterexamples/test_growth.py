@@ -7,14 +7,10 @@ import tracemalloc
 
 import pytest
 
-from mcveto.counterexamples.enumeration import Enumeration
-from mcveto.counterexamples.erase import Erase
+from mcveto.counterexamples.finder import Request, find_counterexamples
 from mcveto.counterexamples.model_parser import parse_model
-from mcveto.counterexamples.product import Product
-from mcveto.counterexamples.reachable import Reachable
-from mcveto.counterexamples.recursion import MinimumRecursion
 from mcveto.property.typestate_parser import parse_typestate
-from tests.counterexamples.growth import PROPERTY, grown_model
+from tests.counterexamples.growth import PROPERTY, SHAPES, grown_model
 
 SIZES = (100, 1_000, 10_000, 100_000)
 
@@ -24,17 +20,25 @@ def first_counterexample(text: str) -> tuple[int, int, float, float]:
     started = time.process_time()
     model = parse_model(text)
     read = time.process_time()
-    product = Product(model, parse_typestate(PROPERTY))
-    witness = next(iter(Enumeration(Reachable(product), MinimumRecursion(Erase(product)))))
+    (witness,) = find_counterexamples(model, parse_typestate(PROPERTY), Request(count=1)).witnesses
     return model.rule_count, len(witness), read - started, time.process_time() - read
 
 
-def test_time_is_linear() -> None:
-    small = first_counterexample(grown_model(5_000))
-    large = first_counterexample(grown_model(20_000))
+@pytest.mark.parametrize("shape", ["grown", "chain", "deep", "wide"])
+def test_time_is_linear(shape: str) -> None:
+    small = first_counterexample(SHAPES[shape](5_000))
+    large = first_counterexample(SHAPES[shape](20_000))
     assert large[1] > small[1]
     # Four times the rules; ten times the time would not be linear even on a busy machine.
     assert large[2] + large[3] < 10 * (small[2] + small[3]) + 0.2
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_shortest_alone_is_the_first_of_many(shape: str) -> None:
+    model, automaton = parse_model(SHAPES[shape](200)), parse_typestate(PROPERTY)
+    one = find_counterexamples(model, automaton, Request(count=1))
+    many = find_counterexamples(model, automaton, Request(count=2))
+    assert len(one.witnesses[0]) == len(many.witnesses[0])
 
 
 def test_memory_is_linear() -> None:
@@ -49,9 +53,10 @@ def test_memory_is_linear() -> None:
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_rules() -> None:
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_hundred_thousand_rules(shape: str) -> None:
     for size in SIZES:
-        rules, length, reading, finding = first_counterexample(grown_model(size))
-        print(f"{rules} rules: {length} steps, read in {reading:.2f} s, found in {finding:.2f} s")
+        rules, length, reading, finding = first_counterexample(SHAPES[shape](size))
+        print(f"{shape}, {rules} rules: {length} steps, read in {reading:.2f} s, found in {finding:.2f} s")
         assert finding < 1.0
         assert reading < 1.0

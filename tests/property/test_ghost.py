@@ -155,7 +155,7 @@ def test_what_is_refused() -> None:
     for line, message in [
         ('s -> bad on e do v := "text"', "a:7: 'text' is no machine word"),
         ("s -> t on any", "can only mean to stay"),
-        ("s -> bad on syscall write", "cannot be watched in machine code"),
+        ("s -> bad on syscall no-such", "no system call of that name"),
         ("s -> bad on reach main(x)", "has no arguments"),
         ("s -> bad on return lock(r, q)", "one argument, the value returned"),
         ("s -> bad on e(0x100000000)", "is no machine word"),

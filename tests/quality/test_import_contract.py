@@ -23,8 +23,8 @@ ALLOWED: dict[str, set[str]] = {
     "check": {"property", "program", "whilelang", "machine"},
     "counterexamples": {"property", "program", "machine", "logic", "automata", "dpg"},
     "translate": {"program", "machine", "logic"},
-    "report": set(),
     "viewer": {"logic", "machine", "program", "property", "dpg", "check", "counterexamples", "report"},
+    "report": {"program", "machine"},
     "cli": {
         "logic",
         "automata",

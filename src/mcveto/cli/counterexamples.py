@@ -16,11 +16,13 @@ import click
 
 from mcveto.cli.options import program_options, read_spec
 from mcveto.cli.pages import Pages
+from mcveto.cli.reports import ReportFiles, report_counterexamples, report_model, report_options
 from mcveto.errors import UsageError
 
 if TYPE_CHECKING:
     from mcveto.counterexamples.finder import Request
     from mcveto.counterexamples.rendering import Style
+    from mcveto.program.spec import Spec
     from mcveto.property.attach import EventPoint
     from mcveto.property.typestate import Typestate
 
@@ -30,11 +32,17 @@ MODEL_SUFFIX = ".pds"
 
 @click.command()
 @program_options
-@click.option("--property", "property_file", metavar="FILE|NAME", required=True, help="Typestate automaton (.fsm).")
+@click.option("--property", "property_file", metavar="FILE|NAME", help="Typestate automaton (.fsm); else the spec's.")
 @click.option(
     "--event", "events", multiple=True, metavar="NAME=KIND:ADDRESS", help="Where an event is (binaries only)."
 )
-@click.option("--count", type=click.IntRange(1), default=DEFAULT_COUNT, show_default=True, help="How many to show.")
+@click.option(
+    *("--max", "--count", "count"),
+    type=click.IntRange(1),
+    default=DEFAULT_COUNT,
+    show_default=True,
+    help="How many to show; further ones are counted.",
+)
 @click.option(
     "--recursion",
     default="minimum",
@@ -51,9 +59,10 @@ MODEL_SUFFIX = ".pds"
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the result as JSON; - prints nothing else.")
 @click.option("--report", metavar="FILE.html", help="Write pages about the result, all in one file, for a browser.")
 @click.option("--report-data", metavar="FILE", help="Write the data of these pages as JSON, for `mcveto view`.")
+@report_options
 def command(
     binary: str | None,
-    property_file: str,
+    property_file: str | None,
     events: tuple[str, ...],
     count: int,
     recursion: str,
@@ -66,13 +75,16 @@ def command(
     json_file: str | None,
     report: str | None,
     report_data: str | None,
+    sarif: str | None,
+    witness: str | None,
+    coverage: str | None,
     **options: Any,
 ) -> int:
     """List all minimum-recursion loop-free runs of BINARY, or of a model (.pds), that violate a property."""
     from mcveto.counterexamples.enumeration import Limits
     from mcveto.counterexamples.finder import Request
     from mcveto.counterexamples.rendering import Style
-    from mcveto.property.attach import parse_event
+    from mcveto.property.attach import parse_event, require_known
     from mcveto.property.library import find_typestate
     from mcveto.report.json_file import require_writable
 
@@ -84,14 +96,47 @@ def command(
     require_writable(json_file)
     pages = Pages(report, report_data)
     pages.require()
-    automaton = find_typestate(property_file)
+    files = ReportFiles(sarif, witness, coverage)
+    files.require_writable()
     style = Style(not tops, unfold)
     if binary is not None and is_model(binary):
+        if property_file is None:
+            raise UsageError("no property is given", "say --property FILE.fsm, or the name of a bundled one")
+        automaton = find_typestate(property_file)
         if points or model_file is not None:
             raise UsageError("--event and --model are for binaries, not for models")
-        return _on_model(binary, automaton, request, style, json_file, pages)
+        if witness is not None or coverage is not None:
+            raise UsageError("--witness and --coverage are for binaries, not for models", "use --sarif or --json")
+        return _on_model(binary, automaton, request, style, json_file, pages, files)
     require_writable(model_file)
-    return _on_binary(binary, options, automaton, points, request, style, json_file, model_file, pages)
+    spec = read_spec(**options)
+    automaton, given = _asked_for(spec, property_file)
+    require_known(points, [automaton], "--event")
+    named = {event for event, _ in points}
+    # The command line takes over from the spec, event by event.
+    points = (*(item for item in given if item[0] not in named), *points)
+    spec = replace(spec, properties=())
+    return _on_binary(binary, spec, automaton, points, request, style, json_file, model_file, pages, files)
+
+
+def _asked_for(spec: Spec, name: str | None) -> tuple[Typestate, tuple[EventPoint, ...]]:
+    """The automaton asked for on the command line, else the only one of the spec; with where the spec says its events
+    are."""
+    from mcveto.property.attach import find_for, parse_binding, require_known
+    from mcveto.property.library import find_typestate
+
+    items = [(item, find_for(spec, str(item.argument))) for item in spec.properties if item.name == "typestate"]
+    if name is not None:
+        automaton = find_typestate(name)
+        items = [(item, known) for item, known in items if known == automaton]
+    elif len(items) != 1:
+        count = "several typestate properties" if items else "no typestate property"
+        raise UsageError(f"no property is given, and the spec has {count}", "say --property FILE.fsm")
+    else:
+        automaton = items[0][1]
+    events = [event for item, _ in items for event in item.events]
+    require_known(events, [automaton], f"{spec.path or 'spec'}: events")
+    return automaton, tuple(parse_binding(event, where) for event, where in events)
 
 
 def is_model(path: str) -> bool:
@@ -108,7 +153,13 @@ def is_model(path: str) -> bool:
 
 
 def _on_model(
-    path: str, automaton: Typestate, request: Request, style: Style, json_file: str | None, pages: Pages
+    path: str,
+    automaton: Typestate,
+    request: Request,
+    style: Style,
+    json_file: str | None,
+    pages: Pages,
+    files: ReportFiles,
 ) -> int:
     from mcveto.cli.main import VERSION
     from mcveto.counterexamples.finder import find_counterexamples
@@ -130,12 +181,13 @@ def _on_model(
         from mcveto.viewer.page_data import model_pages
 
         pages.write(model_pages(found, version=VERSION, command=["mcveto", *sys.argv[1:]], path=path))
+    report_model(files, found, path)
     return 10 if found.is_violated else 0
 
 
 def _on_binary(
     binary: str | None,
-    options: dict[str, Any],
+    spec: Spec,
     automaton: Typestate,
     points: tuple[EventPoint, ...],
     request: Request,
@@ -143,6 +195,7 @@ def _on_binary(
     json_file: str | None,
     model_file: str | None,
     pages: Pages,
+    files: ReportFiles,
 ) -> int:
     from mcveto.cli.main import VERSION
     from mcveto.counterexamples.machine_code import machine_counterexamples
@@ -156,10 +209,9 @@ def _on_binary(
     from mcveto.search import Question, search
     from mcveto.verdict import Verdict
 
-    spec = replace(read_spec(**options), properties=())
     program = load_program(binary, spec)
     seconds = request.limits.seconds or 60.0
-    result = machine_counterexamples(program, automaton, bindings_of(points, [automaton]), request, seconds)
+    result = machine_counterexamples(program, automaton, bindings_of(points, automaton), request, seconds)
     if model_file is not None:
         try:
             Path(model_file).write_text(model_text(result.extracted.model), encoding="utf-8")
@@ -189,9 +241,10 @@ def _on_binary(
         from mcveto.property.ghost import watch
         from mcveto.viewer.page_data import machine_pages
 
-        watched = watch(program, automaton, bindings_of(points, [automaton]))
+        watched = watch(program, automaton, bindings_of(points, automaton))
         command = ["mcveto", *sys.argv[1:]]
         pages.write(machine_pages(result, verdict, watched, automaton, version=VERSION, command=command))
+    report_counterexamples(files, result, verdict, automaton, program.assumptions)
     return verdict.exit_code
 
 

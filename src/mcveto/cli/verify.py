@@ -14,6 +14,7 @@ import click
 from mcveto.cli.options import MAX_SEED, program_options, read_spec
 from mcveto.cli.pages import Pages, run_again
 from mcveto.cli.progress import ProgressDisplay
+from mcveto.cli.reports import ReportFiles, report_options, report_verdict
 from mcveto.errors import UsageError
 from mcveto.search import (
     ALIASINGS,
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
 @click.option("--cex", metavar="DIR", help="On a violation, write a folder that repeats it without mcveto.")
 @click.option("--report", metavar="FILE.html", help="Write pages about the result, all in one file, for a browser.")
 @click.option("--report-data", metavar="FILE", help="Write the data of these pages as JSON, for `mcveto view`.")
+@report_options
 def command(
     binary: str | None,
     properties: tuple[str, ...],
@@ -92,6 +94,9 @@ def command(
     cex: str | None,
     report: str | None,
     report_data: str | None,
+    sarif: str | None,
+    witness: str | None,
+    coverage: str | None,
     **options: Any,
 ) -> int:
     """Decide whether BINARY can reach a target or return to where it was not called from, for any input."""
@@ -128,6 +133,8 @@ def command(
         raise UsageError("property reach needs an address", "give --target ADDRESS")
     require_writable(json_file)
     require_writable(proof)
+    files = ReportFiles(sarif, witness, coverage)
+    files.require_writable()
     if cex is not None:
         require_folder(cex)
     answer = _search(binary, spec, question, silent=quiet or json_file == "-")
@@ -139,6 +146,7 @@ def command(
         _write_folder(answer, cex, binary, spec)
     if pages.are_wanted:
         pages.write(_pages(answer, binary, spec, question, options))
+    report_verdict(files, answer, binary, spec, question)
     return answer.verdict.exit_code
 
 

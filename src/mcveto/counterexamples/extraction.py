@@ -23,6 +23,7 @@ from mcveto.machine.memory import EXECUTE, WRITE
 from mcveto.machine.pcode import Instruction, Space, Transfer
 from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
+from mcveto.property.system_calls import is_system_call
 from mcveto.property.typestate import Constant, Label, Pattern, Transition, Typestate
 
 SAMPLE_RUNS = 24
@@ -52,27 +53,38 @@ class _Exits:
     returns: bool = False
 
 
-def extract(program: Program, automaton: Typestate, events: Mapping[int, Sequence[str]]) -> Extracted:
-    """`events` are the program counters at which an event happens."""
-    return _Extraction(program, automaton, events).result()
+def extract(
+    program: Program, automaton: Typestate, events: Mapping[int, Sequence[str]], system_calls: Sequence[str] = ()
+) -> Extracted:
+    """`events` are the program counters at which an event happens; any of `system_calls` may happen at one."""
+    return _Extraction(program, automaton, events, system_calls).result()
 
 
-def without_data(automaton: Typestate) -> Typestate:
-    """The automaton as seen without arguments: what depends on them may or may not happen."""
+def without_data(automaton: Typestate, uncertain: Sequence[str] = ()) -> Typestate:
+    """The automaton as seen without arguments: what depends on them, and events that are `uncertain`, may or may not
+    happen."""
     transitions: dict[Transition, None] = {}
     for item in automaton.transitions:
         transitions[Transition(item.source, item.target, Pattern(item.pattern.event), line=item.line)] = None
-        if item.guards or any(isinstance(parameter, Constant) for parameter in item.pattern.parameters):
+        has_constants = any(isinstance(parameter, Constant) for parameter in item.pattern.parameters)
+        if item.guards or has_constants or item.pattern.event in uncertain:
             transitions[Transition(item.source, item.source, Pattern(item.pattern.event), line=item.line)] = None
     return replace(automaton, variables={}, transitions=tuple(transitions))
 
 
 class _Extraction:
-    def __init__(self, program: Program, automaton: Typestate, events: Mapping[int, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        automaton: Typestate,
+        events: Mapping[int, Sequence[str]],
+        system_calls: Sequence[str],
+    ) -> None:
         self.program = program
         self.row = program.decoder.row
         self.automaton = automaton
-        self.events = events
+        self.events = {pc: tuple(names) for pc, names in events.items()}
+        self.system_calls = tuple(system_calls)
         self.gaps: dict[str, None] = {}
         self.exits: dict[int, _Exits] = {}
         self._seen_targets: dict[int, dict[int, Transfer]] | None = None
@@ -102,6 +114,8 @@ class _Extraction:
         instruction = self._instruction(pc)
         if instruction is None:
             return exits
+        if self.system_calls and any(map(is_system_call, instruction.ops)):
+            self.events[pc] = (*self.events.get(pc, ()), *self.system_calls)
         following = (pc + instruction.size) & self.row.address_mask
         mode = pc & self.row.mode_mask
         falls = bool(instruction.size)
@@ -201,7 +215,8 @@ class _Extraction:
                 model.add(ModelRule(control, symbol, control, *(model.symbol(self._name(target)) for target in pushed)))
             if pc in self.events:
                 model.add_labels(control, symbol, [Label(event) for event in self.events[pc]])
-        return Extracted(model, without_data(self.automaton), addresses, tuple(self.gaps))
+        automaton = without_data(self.automaton, self.system_calls)
+        return Extracted(model, automaton, addresses, tuple(self.gaps))
 
     def _rules(self, pc: int, inner: set[int]) -> Iterable[tuple[int, ...]]:
         """What the node at `pc` is replaced by on the stack."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mcveto.counterexamples.along_trace import Configuration, Progress, Surroundings
 from mcveto.logic import terms as t
@@ -42,16 +42,24 @@ SOLVER_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
+class EntryValues:
+    """All that a run depends on: fresh values in the order consumed, registers and bytes of the entry state."""
+
+    fresh: tuple[int, ...]
+    registers: dict[str, int]
+    memory: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Confirmed:
     """The trace runs with these inputs, and ends at an error also in the emulator."""
 
     inputs: tuple[ConsumedInput, ...]
     error: int
     """The target address that stands for the error reached."""
-    fresh: tuple[int, ...] = ()
-    registers: tuple[tuple[str, int], ...] = ()
-    memory: tuple[tuple[int, int], ...] = ()
-    """All that the run was given, in the terms of the machine: enough to repeat it."""
+    entry: EntryValues = field(default_factory=lambda: EntryValues((), {}, {}))
+    """What the run is made from once more."""
+    steps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,40 +337,13 @@ class Follower:
     def _confirm(self, attempt: _Attempt, values: _Values) -> Outcome:
         """Runs the emulator with the values of the run."""
         program = self._program
-        given = [value for _, _, value in attempt.execution.fresh_values]
-        position = [0]
-
-        def fresh(bits: int, origin: FreshOrigin, usual: int) -> int:
-            number = position[0]
-            position[0] += 1
-            return given[number] if number < len(given) else usual
-
-        base = program.machine(InputSource((), 0), 0)
-        registers = dict(base.registers)
-        for name, value in values.registers.items():
-            registers[program.decoder.layout.by_name[name].number] = value
-        for address, byte in values.memory.items():
-            base.memory.poke(address, bytes([byte]))
-        machine = Machine(
-            program.decoder,
-            base.memory,
-            registers,
-            program.entry,
-            hooks=program.hooks,
-            halts=base.halts,
-            targets=program.targets,
-            fresh=fresh,
-        )
-        outcome = machine.run(attempt.execution.steps + 1)
+        given = tuple(value for _, _, value in attempt.execution.fresh_values)
+        entry = EntryValues(given, values.registers, values.memory)
+        outcome = machine_with(program, entry).run(attempt.execution.steps + 1)
         if outcome.kind != "target" or program.decoder.row.code_address(outcome.pc) != attempt.reached:
             return Open("the emulator does not confirm it")
-        return Confirmed(
-            (*self._entry_inputs(values), *attempt.consumed),
-            attempt.reached,
-            tuple(given),
-            tuple(sorted(values.registers.items())),
-            tuple(sorted(values.memory.items())),
-        )
+        assert attempt.reached is not None
+        return Confirmed((*self._entry_inputs(values), *attempt.consumed), attempt.reached, entry, outcome.steps)
 
     def _entry_inputs(self, values: _Values) -> list[ConsumedInput]:
         """Registers and bytes at entry that the trace needs."""
@@ -374,3 +355,30 @@ class Follower:
         for address, byte in sorted(values.memory.items()):
             found.append(ConsumedInput(byte, 8, f"memory {address:#x} at entry"))
         return found
+
+
+def machine_with(program: Program, values: EntryValues) -> Machine:
+    """The emulator before a run with these values."""
+    position = [0]
+
+    def fresh(bits: int, origin: FreshOrigin, usual: int) -> int:
+        number = position[0]
+        position[0] += 1
+        return values.fresh[number] if number < len(values.fresh) else usual
+
+    base = program.machine(InputSource((), 0), 0)
+    registers = dict(base.registers)
+    for name, value in values.registers.items():
+        registers[program.decoder.layout.by_name[name].number] = value
+    for address, byte in values.memory.items():
+        base.memory.poke(address, bytes([byte]))
+    return Machine(
+        program.decoder,
+        base.memory,
+        registers,
+        program.entry,
+        hooks=program.hooks,
+        halts=base.halts,
+        targets=program.targets,
+        fresh=fresh,
+    )

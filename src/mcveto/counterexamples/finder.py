@@ -7,8 +7,10 @@ given nevertheless, with a note.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from mcveto.counterexamples.collector import without_cycle_collection
 from mcveto.counterexamples.enumeration import Enumeration, Limits
 from mcveto.counterexamples.erase import Erase
 from mcveto.counterexamples.model import Model
@@ -35,6 +37,10 @@ class Request:
     limits: Limits = field(default_factory=Limits)
 
 
+class Enough(Exception):
+    """No more traces are wanted; says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     product: Product
@@ -50,22 +56,34 @@ class Found:
     expansions: int
 
 
-def find_counterexamples(model: Model, automaton: Typestate, request: Request | None = None) -> Found:
+def find_counterexamples(
+    model: Model,
+    automaton: Typestate,
+    request: Request | None = None,
+    wanted: Callable[[Witness], bool] = lambda witness: True,
+) -> Found:
+    """Only traces that are `wanted` are given and count against the number asked for. It may raise Enough."""
     request = request or Request()
     product = Product(model, automaton)
+    if request.count == 1:
+        shortest = _one(product, request, wanted)
+        if shortest is not None:
+            return shortest
     reachable = Reachable(product)
     if not reachable.errors:
         return Found(product, False, (), 0, True, "", (), 0)
-    recursion: Recursion
-    if request.recursion is None:
-        recursion = MinimumRecursion(Erase(product))
-    else:
-        recursion = BoundedRecursion(request.recursion)
-    enumeration = Enumeration(reachable, recursion, request.limits)
+    enumeration = Enumeration(reachable, _recursion(product, request), request.limits)
     kept: list[Witness] = []
-    more = 0
+    more = given = 0
     for witness in enumeration:
         if len(kept) < request.count:
+            given += 1
+            try:
+                if not wanted(witness):
+                    continue
+            except Enough as enough:
+                enumeration.stop(str(enough))
+                break
             kept.append(witness)
             if request.count == 1:
                 enumeration.stop("only the shortest was asked for")
@@ -78,10 +96,12 @@ def find_counterexamples(model: Model, automaton: Typestate, request: Request | 
                 enumeration.stop(f"counting was ended after {COUNTED} more")
                 break
     notes: list[str] = []
-    if not kept and enumeration.is_exhaustive:
+    if given:
+        pass
+    elif enumeration.is_exhaustive:
         notes.append("every trace needs recursion that counts as unnecessary; the shortest one is shown")
         kept = _shortest(reachable)
-    elif not kept:
+    else:
         notes.append("no trace without unnecessary recursion was found within the limits; the shortest one is shown")
         kept = _shortest(reachable)
     return Found(
@@ -94,6 +114,32 @@ def find_counterexamples(model: Model, automaton: Typestate, request: Request | 
         tuple(notes),
         enumeration.expansions,
     )
+
+
+def _one(product: Product, request: Request, wanted: Callable[[Witness], bool]) -> Found | None:
+    """The shortest trace, if it is wanted and goes to one of the nearest errors: nothing beyond these is looked at."""
+    reachable = Reachable(product, nearest_only=True)
+    if not reachable.errors:
+        return None
+    entry, head = reachable.errors[0]
+    nearest = reachable.depth[entry] + reachable.distance[entry][head]
+    limits = request.limits
+    if limits.length is not None and limits.length < nearest:
+        return None
+    enumeration = Enumeration(reachable, _recursion(product, request), replace(limits, length=nearest))
+    with without_cycle_collection():
+        witness = next(iter(enumeration), None)
+    try:
+        if witness is None or not wanted(witness):
+            return None
+    except Enough:
+        return None
+    reason = "only the shortest was asked for"
+    return Found(product, True, (witness,), 0, False, reason, (), enumeration.expansions)
+
+
+def _recursion(product: Product, request: Request) -> Recursion:
+    return MinimumRecursion(Erase(product)) if request.recursion is None else BoundedRecursion(request.recursion)
 
 
 def _counting(limits: Limits, expansions: int, seconds: float) -> Limits:

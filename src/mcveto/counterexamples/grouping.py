@@ -68,6 +68,13 @@ def grouped(witnesses: Sequence[Witness]) -> list[Group]:
     ]
 
 
+def common_to_all(witnesses: Sequence[Witness]) -> tuple[list[str], list[Label]]:
+    """What the counterexamples share, however they fail: nodes and events; nothing if there is only one."""
+    if len(witnesses) < 2:
+        return [], []
+    return _common([_nodes(item) for item in witnesses]), _common([_events(item) for item in witnesses])
+
+
 def refinements(found: Found) -> list[Refinement]:
     """What every violation of the model passes: events first, the nearest to the error first.
 

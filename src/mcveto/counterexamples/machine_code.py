@@ -14,14 +14,15 @@ from dataclasses import dataclass, replace
 
 from mcveto.counterexamples.along_trace import Configuration, Surroundings
 from mcveto.counterexamples.extraction import Extracted, extract
-from mcveto.counterexamples.feasible import Confirmed, Follower, NeverReached, Open, Outcome
-from mcveto.counterexamples.finder import Found, Request, find_counterexamples
+from mcveto.counterexamples.feasible import Confirmed, Dies, Follower, NeverReached, Open, Outcome
+from mcveto.counterexamples.finder import Enough, Found, Request, find_counterexamples
 from mcveto.counterexamples.trace import Witness
 from mcveto.program.program import Program
-from mcveto.property.ghost import Bindings, watch
+from mcveto.property.ghost import Bindings, Watched, watch
 from mcveto.property.typestate import Typestate
 
 PROOF_SECONDS = 60.0
+MAX_TRIED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,13 @@ class MachineFound:
     """The answer for the model."""
     extracted: Extracted
     tried: tuple[Tried, ...]
-    errors: dict[int, tuple[str, str]]
+    watched: Watched
+    """The program with the property's ghost state, in which the traces were tried."""
+
+    @property
+    def errors(self) -> dict[int, tuple[str, str]]:
+        """What the targets that stand for errors mean."""
+        return self.watched.errors
 
     @property
     def confirmed(self) -> list[Tried]:
@@ -50,6 +57,29 @@ class MachineFound:
         return not is_open and not self.extracted.gaps and not found.more and found.is_exhaustive and not found.notes
 
 
+class DeadPrefixes:
+    """Beginnings of traces that no input takes to their end.
+
+    How far runs get along a trace depends only on the configurations up to the first that none of them reaches, so
+    every trace that begins in the same way dies in the same place."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Configuration, ...], Dies] = {}
+        self._lengths: set[int] = set()
+
+    def add(self, trace: tuple[Configuration, ...], outcome: Outcome) -> None:
+        if isinstance(outcome, Dies) and outcome.position + 2 <= len(trace):
+            self._known[trace[: outcome.position + 2]] = outcome
+            self._lengths.add(outcome.position + 2)
+
+    def find(self, trace: tuple[Configuration, ...]) -> Dies | None:
+        for length in sorted(self._lengths):
+            found = self._known.get(trace[:length]) if length <= len(trace) else None
+            if found is not None:
+                return found
+        return None
+
+
 def machine_counterexamples(
     program: Program,
     automaton: Typestate,
@@ -58,22 +88,38 @@ def machine_counterexamples(
     seconds: float,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> MachineFound:
-    """`report` is told how many of how many traces were tried. Raises UsageError."""
+    """Traces are tried, shortest first, until as many as requested run. `report` is told how many were tried, and how
+    many are wanted. Raises UsageError."""
     deadline = time.monotonic() + seconds
     watched = watch(program, automaton, bindings)
-    extracted = extract(program, automaton, watched.events)
-    found = find_counterexamples(extracted.model, extracted.automaton, request)
+    extracted = extract(program, automaton, watched.events, watched.system_calls)
     follower = Follower(watched.program, Surroundings(extracted.model, extracted.addresses), deadline)
     tried: list[Tried] = []
     seen: set[tuple[Configuration, ...]] = set()
-    for number, witness in enumerate(found.witnesses):
-        report(number, len(found.witnesses))
+    dead = DeadPrefixes()
+
+    def runs(witness: Witness) -> bool:
         trace = tuple(tuple(extracted.addresses[name] for name in witness.stack(at)) for at in range(len(witness)))
-        if trace not in seen:
-            seen.add(trace)
-            tried.append(Tried(witness, follower.follow(trace)))
+        if trace in seen:
+            return False
+        if len(tried) >= MAX_TRIED:
+            raise Enough(f"only {MAX_TRIED} traces were tried")
+        if time.monotonic() > deadline:
+            raise Enough(f"the search was ended after {seconds:.1f} seconds")
+        report(len(tried), request.count)
+        seen.add(trace)
+        outcome = dead.find(trace) or follower.follow(trace)
+        dead.add(trace, outcome)
+        tried.append(Tried(witness, outcome))
+        return isinstance(outcome, Confirmed)
+
+    found = find_counterexamples(extracted.model, extracted.automaton, request, runs)
+    if not tried:
+        # Every trace needs recursion that counts as unnecessary; the shortest one is tried nevertheless.
+        for witness in found.witnesses:
+            runs(witness)
     targets = dict(zip(automaton.errors, watched.errors, strict=True))
-    return MachineFound(found, extracted, tuple(_decided(watched.program, targets, tried, deadline)), watched.errors)
+    return MachineFound(found, extracted, tuple(_decided(watched.program, targets, tried, deadline)), watched)
 
 
 def _decided(program: Program, targets: dict[str, int], tried: list[Tried], deadline: float) -> list[Tried]:

@@ -29,7 +29,11 @@ class Frame(NamedTuple):
 
 
 class Reachable:
-    def __init__(self, product: Product) -> None:
+    """`nearest_only`: look no farther than the nearest errors are. `is_complete` says whether all was looked at."""
+
+    def __init__(self, product: Product, nearest_only: bool = False) -> None:
+        self.is_complete = True
+        self._nearest_only = nearest_only
         self.product = product
         self.entries: list[Head] = []
         self.distance: list[dict[Head, int]] = []
@@ -118,6 +122,9 @@ class Reachable:
                         self._call(entry, target * count + first, second, distance)
             buckets[level] = []
             level += 1
+            if self._nearest_only and self.errors:
+                self.is_complete = not any(buckets)
+                return
             while len(buckets) > level and not buckets[-1]:
                 buckets.pop()
 

@@ -42,7 +42,7 @@ class MinimumRecursion:
         allowed = stack is None or self._allowed[stack.number]
         for frame in reversed(pending):
             if allowed:
-                previous = previous_frame(frame)
+                previous = frame.previous
                 allowed = previous is None or self.increase(frame) != self.increase(previous)
             self._allowed[frame.number] = allowed
         return allowed
@@ -51,7 +51,7 @@ class MinimumRecursion:
         """Effect(·, w_D) of the pending call whose frame is on top of this stack."""
         found = self._increase.get(frame.number)
         if found is None:
-            previous = previous_frame(frame)
+            previous = frame.previous
             if previous is None:
                 found = self._erase.effect(frame.symbol)
             else:
@@ -82,7 +82,7 @@ class BoundedRecursion:
     def _count(self, frame: Stack) -> int:
         found = self._counts.get(frame.number)
         if found is None:
-            previous = previous_frame(frame)
+            previous = frame.previous
             found = self._counts[frame.number] = 1 if previous is None else 1 + self._count(previous)
         return found
 
@@ -90,11 +90,3 @@ class BoundedRecursion:
 class AnyRecursion:
     def allows(self, stack: Stack | None) -> bool:
         return True
-
-
-def previous_frame(frame: Stack) -> Stack | None:
-    """The nearest frame below with the same symbol."""
-    at = frame.below
-    while at is not None and at.symbol != frame.symbol:
-        at = at.below
-    return at

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcveto.counterexamples.finder import Found
-from mcveto.counterexamples.grouping import Group, Refinement
+from mcveto.counterexamples.grouping import Group, Refinement, common_to_all
 from mcveto.counterexamples.trace import Witness
 from mcveto.errors import one_line
 from mcveto.property.typestate import shown
@@ -146,6 +146,12 @@ def group_lines(found: Found, groups: list[Group]) -> Iterator[str]:
             yield f"  common points: {_shortened([node or '(empty stack)' for node in group.nodes])}"
             if group.events:
                 yield f"  common events: {_shortened([str(event) for event in group.events])}"
+    if len(groups) > 1:
+        nodes, events = common_to_all(found.witnesses)
+        yield f"all {len(found.witnesses)} counterexamples"
+        yield f"  common points: {_shortened([node or '(empty stack)' for node in nodes])}"
+        if events:
+            yield f"  common events: {_shortened([str(event) for event in events])}"
 
 
 def _shortened(items: list[str], limit: int = 16) -> str:
@@ -198,12 +204,18 @@ def record(
             }
             for group in groups
         ],
+        "common": dict(zip(("nodes", "events"), _common_record(found), strict=True)),
         "refinements": [
             {"what": item.what, "is_event": item.is_event, "nodes": list(item.nodes), "lines": list(item.lines)}
             for item in refinements
         ],
         "command": command,
     }
+
+
+def _common_record(found: Found) -> tuple[list[str], list[str]]:
+    nodes, events = common_to_all(found.witnesses)
+    return nodes, [str(event) for event in events]
 
 
 def _witness_record(number: int, witness: Witness, first: Witness) -> dict[str, Any]:

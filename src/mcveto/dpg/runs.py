@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from mcveto.dpg import executed
 from mcveto.dpg.location import ANY, Blocks, Fold, Location
 from mcveto.dpg.state import SymbolicState
 from mcveto.dpg.surroundings import Surroundings
@@ -149,12 +150,14 @@ class Runner:
                 caller = stack[-1][1] if stack else None
                 visits.append(self._visit(execution, block, frames, seen, len(visits), choices.keep, way, caller))
                 transfer = Transfer.FALL
-                before, size = execution.pc, 0
+                before, size, done = execution.pc, 0, 0
                 for instruction in block:
                     before, size = execution.pc, instruction.size
                     stepped = execution.step()
                     assert stepped is not None
                     transfer = stepped
+                    done += size
+                executed.note(address, done)
             except Fault as fault:
                 ended = self._surroundings.explain(fault, execution, came_from)
                 ending, detail = _ENDINGS[ended.kind], ended.detail

@@ -12,7 +12,7 @@
     halt: [0x8049070]               # execution ends when these are reached
     models: {0x8049090: memcpy}     # library models in place of functions; or a list of names
     stack: 1048576                  # bytes of stack
-    properties: [{reach: [0x8049012]}, return-address]
+    properties: [{reach: [0x8049012]}, return-address, {typestate: lock, events: {lock: 0x8049000, end: none}}]
     expected: proved                # in examples
 
 Every key is optional. Addresses are numbers, or text that the image resolves (`symbol`, `symbol+0x10`). A key that
@@ -26,7 +26,7 @@ import difflib
 import errno
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -68,6 +68,8 @@ class PropertySpec:
 
     name: str
     argument: tuple[Address, ...] | str | None = None
+    events: tuple[tuple[str, Address], ...] = ()
+    """Where events of a typestate automaton happen: an address, a symbol, KIND:ADDRESS, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,8 +347,12 @@ def _region(raw: object, path: str) -> RegionPermissions:
 
 
 def _property(raw: object, path: str) -> PropertySpec:
+    events: object = None
     if isinstance(raw, str):
         name, argument = raw, None
+    elif isinstance(raw, dict) and "typestate" in raw:
+        item = _mapping(raw, path, "a typestate property", ("typestate", "events"))
+        name, argument, events = "typestate", item["typestate"], item.get("events")
     elif isinstance(raw, dict) and len(raw) == 1:
         name, argument = next(iter(raw.items()))
     else:
@@ -362,7 +368,21 @@ def _property(raw: object, path: str) -> PropertySpec:
     if name == "typestate":
         if argument is None:
             raise UsageError(f"{path}: property 'typestate' needs the name of its file")
-        return PropertySpec(name, _text(argument, path, "properties.typestate"))
+        return PropertySpec(name, _text(argument, path, "properties.typestate"), tuple(_events(events, path)))
     if argument is not None:
         raise UsageError(f"{path}: property '{name}' takes no argument")
     return PropertySpec(name)
+
+
+def _events(raw: object, path: str) -> Iterator[tuple[str, Address]]:
+    """Where events happen: {event: address}, or several of them in a list; `none` or [] for one that never does."""
+    if raw is None:
+        return
+    if not isinstance(raw, dict):
+        raise UsageError(f"{path}: properties.events must be a mapping", "e.g. events: {lock: 0x8049000, end: none}")
+    for key, value in raw.items():
+        if not isinstance(key, str):
+            raise UsageError(f"{path}: properties.events: {_shown(key)} is not the name of an event")
+        values = value if isinstance(value, list) else [value]
+        for one in values or ["none"]:
+            yield key, _address(one, path, f"properties.events.{_shown(key)}")

@@ -9,15 +9,19 @@ from pathlib import Path
 
 from mcveto.errors import UsageError
 from mcveto.program.program import Program
-from mcveto.program.spec import PropertySpec, Spec
+from mcveto.program.spec import Address, PropertySpec, Spec
 from mcveto.property.ghost import watch
 from mcveto.property.library import TypestateSource, find_typestate, find_typestate_source
+from mcveto.property.system_calls import WatchingDecoder
 from mcveto.property.typestate import Point, PointKind, Typestate
 from mcveto.property.typestate_parser import parse_typestate
 from mcveto.verdict import Verdict
 
-EventPoint = tuple[str, Point | None]
-"""An event and a program point where it happens; None: it never happens."""
+EventPoint = tuple[str, Point | Address | None]
+"""An event and a program point where it happens, or an address, the kind of the point being that of the automaton's
+file; None: it never happens."""
+
+_HINT = "e.g. lock=call:0x8049000, end=return:main, done=reach:0x8049012, quit=syscall:exit, or end=none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,10 @@ class Attached:
     sources: tuple[TypestateSource, ...] = ()
     """The files of the properties, from which all of this can be derived again."""
     events: tuple[EventPoint, ...] = ()
+    places: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """The events at each program counter that is watched."""
+    cells: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    """The cell that holds the state of each automaton, with the property's name and the states."""
     automata: tuple[Typestate, ...] = ()
 
     def explained(self, verdict: Verdict) -> Verdict:
@@ -38,7 +46,10 @@ class Attached:
             return verdict
         about, reason = self.errors[verdict.at]
         # A fresh value at a watched place is the automaton's choice, not something that a manual leaves open.
-        places = {f"undefined value at {pc:#x}": f"choice of property {about} at {pc:#x}" for pc in self.watched}
+        decoder = self.program.decoder
+        calls = decoder.places if isinstance(decoder, WatchingDecoder) else {}
+        watched = self.watched | calls.keys()
+        places = {f"undefined value at {pc:#x}": f"choice of property {about} at {pc:#x}" for pc in watched}
         inputs = tuple(replace(item, where=places.get(item.where, item.where)) for item in verdict.inputs)
         return replace(verdict, about=about, reason=reason, inputs=inputs)
 
@@ -54,35 +65,64 @@ def typestate_sources(spec: Spec) -> list[TypestateSource]:
 
 
 def attach_sources(program: Program, sources: Sequence[TypestateSource], events: Sequence[EventPoint]) -> Attached:
-    """The program with the properties that these texts describe watched; raises UsageError or InputFileError."""
+    """The program with the properties that these texts describe watched: those of its spec, in order, which also says
+    where events are. Raises UsageError or InputFileError."""
     automata = [parse_typestate(source.text, source.path) for source in sources]
-    bindings = bindings_of(events, automata)
+    items = [item for item in program.spec.properties if item.name == "typestate"]
+    if len(items) != len(automata):
+        raise UsageError(f"the spec has {len(items)} typestate properties, not {len(automata)}")
+    require_known(events, automata, "--event")
     attached = Attached(program)
-    for number, automaton in enumerate(automata):
-        own = {event: points for event, points in bindings.items() if event in automaton.events}
+    for number, (item, automaton) in enumerate(zip(items, automata, strict=True)):
+        require_known(item.events, [automaton], f"{program.spec.path or 'spec'}: events")
+        own = bindings_of([parse_binding(event, where) for event, where in item.events], automaton)
+        own.update(bindings_of(events, automaton))
         watched = watch(attached.program, automaton, own, number)
         attached = Attached(
             watched.program,
             (*attached.names, automaton.name),
             {**attached.errors, **watched.errors},
             attached.watched | watched.events.keys(),
+            places=_merged(attached.places, watched.events),
+            cells={**attached.cells, watched.state_cell: (automaton.name, automaton.states)},
             automata=(*attached.automata, automaton),
         )
     return replace(attached, sources=tuple(sources), events=tuple(events))
 
 
-def bindings_of(events: Sequence[EventPoint], automata: Sequence[Typestate]) -> dict[str, list[Point]]:
-    """The points of each event that was given some; raises UsageError for events that no automaton has."""
+def _merged(one: dict[int, tuple[str, ...]], other: dict[int, tuple[str, ...]]) -> dict[int, tuple[str, ...]]:
+    return {pc: (*one.get(pc, ()), *other.get(pc, ())) for pc in sorted(one.keys() | other.keys())}
+
+
+def require_known(events: Sequence[tuple[str, object]], automata: Sequence[Typestate], where: str) -> None:
+    """Raises UsageError for events that no automaton has."""
     known = {event for automaton in automata for event in automaton.events}
-    bindings: dict[str, list[Point]] = {}
-    for event, point in events:
+    for event, _ in events:
         if event not in known:
             there = f"events are {', '.join(sorted(known))}" if known else "no typestate property is asked for"
-            raise UsageError(f"--event: no property has an event '{event}'", there)
-        bindings.setdefault(event, [])
-        if point is not None:
-            bindings[event].append(point)
+            raise UsageError(f"{where}: no property has an event '{event[:60]}'", there)
+
+
+def bindings_of(events: Sequence[EventPoint], automaton: Typestate) -> dict[str, list[Point]]:
+    """The points of each event of the automaton that was given some."""
+    bindings: dict[str, list[Point]] = {}
+    for event, point in events:
+        if event in automaton.events:
+            points = bindings.setdefault(event, [])
+            if isinstance(point, (int, str)):
+                points.append(Point(_kind_of(automaton, event), point))
+            elif point is not None:
+                points.append(point)
     return bindings
+
+
+def _kind_of(automaton: Typestate, event: str) -> PointKind:
+    """What kind of event it is by the automaton's file; a call unless that says otherwise."""
+    kinds = {point.kind for point in automaton.events[event].points} - {PointKind.SYSTEM_CALL}
+    if len(kinds) > 1:
+        names = " or ".join(sorted(kind.value for kind in kinds))
+        raise UsageError(f"event {event} can be a {names}", f"say which: {event}=call:ADDRESS")
+    return kinds.pop() if kinds else PointKind.CALL
 
 
 def with_typestates(spec: Spec, names: Sequence[str]) -> Spec:
@@ -93,20 +133,32 @@ def with_typestates(spec: Spec, names: Sequence[str]) -> Spec:
 
 
 def parse_event(text: str) -> EventPoint:
-    """NAME=KIND:WHERE, or NAME=none."""
+    """NAME=KIND:WHERE, NAME=WHERE, or NAME=none."""
     name, equals, point = text.partition("=")
-    kind, colon, where = point.partition(":")
-    hint = "e.g. lock=call:0x8049000, end=return:main, done=reach:0x8049012, or end=none"
-    if not name.strip() or not equals:
-        raise UsageError(f"--event: '{text[:60]}' is not NAME=KIND:ADDRESS", hint)
-    if point.strip() == "none":
-        return name.strip(), None
+    if not name.strip() or not equals or not point.strip():
+        raise UsageError(f"--event: '{text[:60]}' is not NAME=KIND:ADDRESS", _HINT)
+    return parse_binding(name.strip(), point)
+
+
+def parse_binding(event: str, where: Address) -> EventPoint:
+    """A place as a user wrote it: KIND:WHERE, an address or symbol alone, or none."""
+    if isinstance(where, int):
+        return event, where
+    text = where.strip()
+    if text == "none":
+        return event, None
+    kind, colon, rest = text.partition(":")
+    if not colon:
+        return event, _address(text)
     kinds = {item.value: item for item in PointKind}
-    if kind.strip() not in kinds or not colon or not where.strip():
-        raise UsageError(f"--event: '{text[:60]}' is not NAME=KIND:ADDRESS", hint)
-    where = where.strip()
-    number = re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}", where, re.ASCII)
-    return name.strip(), Point(kinds[kind.strip()], int(where, 0 if "x" in where.lower() else 10) if number else where)
+    if kind.strip() not in kinds or not rest.strip():
+        raise UsageError(f"event {event[:60]}: '{text[:60]}' is not KIND:ADDRESS", _HINT)
+    return event, Point(kinds[kind.strip()], _address(rest.strip()))
+
+
+def _address(text: str) -> Address:
+    number = re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}", text, re.ASCII)
+    return int(text, 0 if "x" in text.lower() else 10) if number else text
 
 
 def event_text(event: EventPoint) -> str:
@@ -114,7 +166,14 @@ def event_text(event: EventPoint) -> str:
     name, point = event
     if point is None:
         return f"{name}=none"
-    return f"{name}={point.kind.value}:{point.where if isinstance(point.where, str) else hex(point.where)}"
+    where, kind = (point.where, f"{point.kind.value}:") if isinstance(point, Point) else (point, "")
+    return f"{name}={kind}{where if isinstance(where, str) else hex(where)}"
+
+
+def find_for(spec: Spec, name: str) -> Typestate:
+    """The automaton that a spec means by this name; raises UsageError or InputFileError."""
+    source = _find(spec, name)
+    return parse_typestate(source.text, source.path)
 
 
 def _find(spec: Spec, name: str) -> TypestateSource:

@@ -9,23 +9,23 @@ targets.
 Transitions are tested in the order of the file. Of several that are enabled any may be taken: a later one takes over
 from an earlier one if a fresh bit says so, except where the two exclude each other. `any` is understood where it says
 "or stay": a transition from a state to itself; watching every instruction is refused. A text is compared with what a
-pointer points to, byte by byte.
+pointer points to, byte by byte. System calls are watched wherever they are decoded (see `system_calls`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mcveto.errors import UsageError
 from mcveto.machine.address_space import AddressSpace
-from mcveto.machine.isa import Decoder
 from mcveto.machine.isa.overlay import replaced
 from mcveto.machine.memory import EXECUTE, READ, RegionSpec
 from mcveto.machine.pcode import Instruction, Op, Space, Varnode
 from mcveto.program.entry_state import free_area
 from mcveto.program.program import Program
 from mcveto.property.points import Place, instruction_at, places
+from mcveto.property.system_calls import WatchingDecoder, convention_of, number_of
 from mcveto.property.typestate import (
     ANY,
     Constant,
@@ -65,6 +65,10 @@ class Watched:
     """Target address to the property's name and what is wrong."""
     events: dict[int, tuple[str, ...]]
     """The events that happen at a program counter."""
+    system_calls: tuple[str, ...] = ()
+    """Events that are system calls: they may happen wherever one is made."""
+    state_cell: str = ""
+    """The ghost register that holds the automaton's state, as a number."""
 
 
 def watch(program: Program, automaton: Typestate, bindings: Bindings | None = None, number: int = 0) -> Watched:
@@ -89,7 +93,9 @@ class _Compiler:
         # Results of comparisons with texts at the event at hand, by pointer and text.
         self._texts: dict[tuple[str, str], str] = {}
         extra = [(self.state_cell, _STATE_BYTES), *((cell, self.word) for cell in self.cells.values())]
-        self.decoder = Decoder(replace(row, extra=(*row.extra, *extra)))
+        watching = program.decoder
+        self._others = watching.updates if isinstance(watching, WatchingDecoder) else ()
+        self.decoder = WatchingDecoder(replace(row, extra=(*row.extra, *extra)), watching, self._others)
         self.states = {name: index for index, name in enumerate(automaton.states)}
         occupied = [*program.undetermined.occupied, (program.return_sentinel, program.return_sentinel + _AREA)]
         occupied += [(region.start, region.end) for region in program.space.regions]
@@ -140,6 +146,8 @@ class _Compiler:
         observed: list[str] = []
         used = dict.fromkeys(t.pattern.event for t in self.automaton.transitions if t.pattern.event != ANY)
         taken: dict[Place, str] = {}
+        system_calls = self._system_calls(used)
+        observed += [f"{event} at system calls {', '.join(map(str, calls))}" for event, calls in system_calls.items()]
         for event in used:
             for place, point in self._places(program, event):
                 if place in taken:
@@ -178,20 +186,45 @@ class _Compiler:
         events: dict[int, tuple[str, ...]] = {}
         for place, event in taken.items():
             events[place.pc] = (*events.get(place.pc, ()), event)
-        return Watched(watched, errors, events)
+        return Watched(watched, errors, events, tuple(system_calls), self.state_cell)
 
     def _target(self, error: str) -> int:
         return self.area + _SPACING * list(self.automaton.errors).index(error)
 
+    def _system_calls(self, used: Iterable[str]) -> dict[str, list[int]]:
+        """The events that are system calls, with their numbers; the decoder is told to watch them."""
+        found: dict[str, list[int]] = {}
+        owners: dict[int, str] = {}
+        updates: list[tuple[Op, ...]] = []
+        for event in used:
+            points = [point for point in self._points(event) if point.kind is PointKind.SYSTEM_CALL]
+            for point in points:
+                convention = convention_of(self.original, str(point))
+                number = number_of(convention, point.where, str(point))
+                if owners.setdefault(number, event) != event:
+                    both = f"'{owners[number]}' and '{event}'"
+                    raise UsageError(f"property {self.automaton.name}: {both} are the same system call, {number}")
+                found.setdefault(event, []).append(number)
+            if points:
+                updates.append(tuple(self._update(event, points[0], found[event])))
+        # One call may be the event of several automata: each has its own update.
+        self.decoder.updates = (*self._others, *updates)
+        return found
+
+    def _points(self, event: str) -> Sequence[Point]:
+        points = self.bindings.get(event)
+        return self.automaton.events[event].points if points is None else points
+
     def _places(self, program: Program, event: str) -> list[tuple[Place, Point]]:
         """Where an event happens; an event that cannot happen must be said to be one."""
-        points = self.bindings.get(event)
-        is_given = points is not None
-        if points is None:
-            points = self.automaton.events[event].points
+        is_given = event in self.bindings
+        points = self._points(event)
         found: dict[Place, Point] = {}
         is_there = is_given
         for point in points:
+            if point.kind is PointKind.SYSTEM_CALL:
+                is_there = True
+                continue
             there = places(program, point)
             is_there = is_there or there is not None
             if there is None and is_given:
@@ -216,17 +249,19 @@ class _Compiler:
             ops = [*update, *ops]
         return Instruction(place.pc, instruction.bytes, tuple(ops), instruction.mnemonic, instruction.operands)
 
-    def _update(self, event: str, point: Point) -> list[Op]:
-        """The operations that move the automaton when the event happens."""
+    def _update(self, event: str, point: Point, numbers: Sequence[int] = ()) -> list[Op]:
+        """The operations that move the automaton when the event happens: at a system call, if it has one of these
+        numbers."""
         transitions = [t for t in self.automaton.transitions if t.pattern.event in (event, ANY)]
         lines = [f"%state:{_STATE_BYTES} = COPY {self.state_cell}", f"%next:{_STATE_BYTES} = COPY %state"]
         lines += self._argument_lines(event, point, transitions)
         lines += self._text_lines(transitions)
+        lines += self._number_lines(point, numbers)
         assigned = dict.fromkeys(a.variable for t in transitions for a in t.assignments)
         lines += [f"%new_{name}:{self.word} = COPY {self.cells[name]}" for name in assigned]
         earlier: list[Transition] = []
         for number, transition in enumerate(transitions):
-            lines += self._transition_lines(number, transition, earlier)
+            lines += self._transition_lines(number, transition, earlier, bool(numbers))
             earlier.append(transition)
         lines += [f"{self.cells[name]} = COPY %new_{name}" for name in assigned]
         lines.append(f"{self.state_cell} = COPY %next")
@@ -242,9 +277,24 @@ class _Compiler:
             ops.append(Op("CBRANCH", None, (Varnode(Space.RAM, self._target(error), self.word), test.output)))
         return ops
 
-    def _transition_lines(self, number: int, transition: Transition, earlier: list[Transition]) -> list[str]:
+    def _number_lines(self, point: Point, numbers: Sequence[int]) -> list[str]:
+        """In %called whether the system call at hand has one of the numbers."""
+        if not numbers:
+            return []
+        register = convention_of(self.original, str(point)).number
+        lines = ["%called:1 = COPY 0:1"]
+        for index, number in enumerate(numbers):
+            lines.append(f"%called{index}:1 = INT_EQUAL {register}, {number}:{self.word}")
+            lines.append(f"%called = BOOL_OR %called, %called{index}")
+        return lines
+
+    def _transition_lines(
+        self, number: int, transition: Transition, earlier: list[Transition], at_call: bool
+    ) -> list[str]:
         enabled = f"%on{number}"
         lines = [f"{enabled}:1 = INT_EQUAL %state, {self.states[transition.source]}:{_STATE_BYTES}"]
+        if at_call:
+            lines.append(f"{enabled} = BOOL_AND {enabled}, %called")
         for index, guard in enumerate(self._conditions(transition)):
             text = _text_comparison(guard)
             if text is not None:
@@ -386,6 +436,11 @@ class _Compiler:
             if index > 0:
                 raise self._fail(transition, f"'{point}' has one argument, the value returned")
             return [f"%raw{index}:{self.word} = COPY {row.return_registers[0]}"]
+        if point.kind is PointKind.SYSTEM_CALL:
+            registers = convention_of(self.original, str(point)).arguments
+            if index >= len(registers):
+                raise self._fail(transition, f"argument {index + 1} of a system call cannot be watched on {row.name}")
+            return [f"%raw{index}:{self.word} = COPY {registers[index]}"]
         if point.kind is not PointKind.CALL:
             raise self._fail(transition, f"'{point}' has no arguments")
         where = self._argument_place(index)

@@ -32,8 +32,7 @@ class Place(NamedTuple):
 def places(program: Program, point: Point) -> list[Place] | None:
     """Where the event happens, nowhere if it is the return of a function that never returns; None if the program has no
     such symbol. Raises UsageError."""
-    if point.kind is PointKind.SYSTEM_CALL:
-        raise UsageError(f"'{point}' cannot be watched in machine code yet", "watch the function that makes the call")
+    assert point.kind is not PointKind.SYSTEM_CALL, "system calls are watched where they are decoded"
     where = point.where
     if isinstance(where, str):
         try:

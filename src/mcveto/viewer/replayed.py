@@ -79,9 +79,9 @@ def replayed_trace(program: Program, confirmed: Confirmed, automaton: Typestate)
     base = program.machine(InputSource((), 0), 0)
     by_name = program.decoder.layout.by_name
     registers = dict(base.registers)
-    for name, value in confirmed.registers:
+    for name, value in confirmed.entry.registers.items():
         registers[by_name[name].number] = value
-    for address, byte in confirmed.memory:
+    for address, byte in confirmed.entry.memory.items():
         base.memory.poke(address, bytes([byte]))
     machine = SteppedMachine(
         program.decoder,
@@ -91,7 +91,7 @@ def replayed_trace(program: Program, confirmed: Confirmed, automaton: Typestate)
         hooks=program.hooks,
         halts=base.halts,
         targets=program.targets,
-        fresh=_sequence(confirmed.fresh),
+        fresh=_sequence(confirmed.entry.fresh),
         log_accesses=True,
     )
     given = _registers(program, machine)
@@ -99,7 +99,7 @@ def replayed_trace(program: Program, confirmed: Confirmed, automaton: Typestate)
     if program.decoder.row.code_address(run.end) != confirmed.error:
         return "the run did not come out a second time"
     usual = program.choices(InputSource((), 0), 0).byte
-    return _explained(program, run, given, dict(confirmed.memory), usual, confirmed.fresh)
+    return _explained(program, run, given, dict(confirmed.entry.memory), usual, confirmed.entry.fresh)
 
 
 def _watched(program: Program, automata: Sequence[Typestate]) -> tuple[Watching, ...]:
