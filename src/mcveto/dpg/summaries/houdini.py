@@ -1,0 +1,229 @@
+"""The largest set of claims about procedures that is inductive, out of candidates (Houdini; Flanagan, Leino 2001).
+
+All candidates are assumed of the activation itself and of those it begins. Along every path, what is claimed of the
+return and what the activations on the way require must follow; what does not is dropped, until nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mcveto.dpg.strengthen.queries import OutOfTime
+from mcveto.dpg.summaries.paths import Call, End, Path
+from mcveto.dpg.summaries.state import Names
+from mcveto.dpg.summaries.summary import Summary, base_of, ensured, ensured_by, frame_axioms, required
+from mcveto.logic import terms as t
+from mcveto.logic.evaluate import Evaluator
+from mcveto.logic.solver import Solver, make_solver
+from mcveto.logic.terms import Term
+from mcveto.program.program import Program
+
+Summaries = Mapping[int, Summary]
+QUERY_SECONDS = 3.0
+FRAME = t.var("the claim about memory", 1)
+SOME_ADDRESS = "some address"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`term` is a claim of `procedure`: of what it requires, or of what it ensures; or its frame."""
+
+    procedure: int
+    is_required: bool
+    term: Term
+
+
+class PathQuestions:
+    """What a path asks: do these claims follow at its end from those?"""
+
+    def __init__(self, program: Program, names: Names, path: Path, make: Callable[[], Solver]) -> None:
+        self.path = path
+        self._program = program
+        self._names = names
+        self._solver = make()
+        self._known: dict[Claim, tuple[Term, ...]] = {}
+        self._goals: dict[Claim, Term] = {}
+        self._asserted: set[Term] = set()
+        self.count = 0
+        for literal in path.guard:
+            self._solver.add(literal)
+        self._tell_bytes(path.guard)
+
+    @property
+    def _calls(self) -> tuple[Call, ...]:
+        """The activations that have returned."""
+        return self.path.calls[:-1] if self.path.end is End.BEGIN else self.path.calls
+
+    def assumptions(self, summaries: Summaries) -> dict[Claim, None]:
+        """The claims that the path may use."""
+        path = self.path
+        found: dict[Claim, None] = {}
+        if path.procedure is not None:
+            found.update({Claim(path.procedure, True, term): None for term in summaries[path.procedure].requires})
+        for call in self._calls:
+            found.update({Claim(call.procedure, False, term): None for term in summaries[call.procedure].ensures})
+        return found
+
+    def goals(self, summaries: Summaries) -> list[Claim]:
+        """The claims that the path must show."""
+        path = self.path
+        if path.end is End.BEGIN:
+            callee = path.calls[-1].procedure
+            return [Claim(callee, True, term) for term in summaries[callee].requires]
+        if path.end is End.RETURN and path.procedure is not None:
+            claims = [Claim(path.procedure, False, term) for term in summaries[path.procedure].ensures]
+            if summaries[path.procedure].frame is not None:
+                claims.append(Claim(path.procedure, False, FRAME))
+            return claims
+        return []
+
+    def _known_terms(self, claim: Claim) -> tuple[Term, ...]:
+        found = self._known.get(claim)
+        if found is None:
+            if claim.is_required:
+                found = (claim.term,)
+            else:
+                found = tuple(
+                    ensured(self._names, call, [claim.term])[0]
+                    for call in self._calls
+                    if call.procedure == claim.procedure
+                )
+            self._known[claim] = found
+        return found
+
+    def _goal_term(self, claim: Claim, summaries: Summaries) -> Term:
+        if claim.term is FRAME:
+            return self._frame_goal(summaries[claim.procedure])
+        found = self._goals.get(claim)
+        if found is None:
+            if claim.is_required:
+                found = required(self._names, self.path.calls[-1], [claim.term])[0]
+            else:
+                found = ensured_by(self._names, self.path.state, [claim.term])[0]
+            self._goals[claim] = found
+        return found
+
+    def _frame_goal(self, summary: Summary) -> Term:
+        assert summary.frame is not None
+        names = self._names
+        where = t.var(SOME_ADDRESS, names.address_bits)
+        kept = summary.frame.keeps(where, names.stack_pointer)
+        same = t.eq(t.load(self.path.state.memory, where, 1, False), t.load(names.memory, where, 1, False))
+        return t.implies(kept, same)
+
+    def unshown(self, goals: Sequence[Claim], summaries: Summaries, timeout: float) -> list[Claim]:
+        """The goals that do not follow, as far as one answer tells; empty only if all of them do."""
+        wanted = [self._goal_term(goal, summaries) for goal in goals]
+        answer, terms = self._ask(t.bnot(t.conj(wanted)), summaries, timeout)
+        if answer == "unsat":
+            return []
+        wrong: list[Claim] = []
+        if answer == "sat":
+            evaluator = self._evaluator(terms)
+            wrong = [goal for goal, term in zip(goals, wanted, strict=True) if not evaluator.value(term)]
+        if wrong or len(goals) == 1:
+            return wrong or list(goals)
+        return [goal for goal in goals if self.unshown([goal], summaries, timeout)]
+
+    def is_impossible(self, summaries: Summaries, timeout: float) -> bool:
+        """Whether the claims exclude that the path is taken."""
+        return self._ask(t.TRUE, summaries, timeout)[0] == "unsat"
+
+    def _ask(self, question: Term, summaries: Summaries, timeout: float) -> tuple[str, list[Term]]:
+        known = [term for claim in self.assumptions(summaries) for term in self._known_terms(claim)]
+        calls = self._calls
+        frames = [summaries[call.procedure].frame for call in calls]
+        axioms = frame_axioms(self._names, calls, frames, [*self.path.guard, *known, question])
+        terms = [term for term in dict.fromkeys([*known, *axioms, question]) if term is not t.TRUE]
+        if t.FALSE in terms:
+            return "unsat", []
+        self._tell_bytes(terms)
+        self.count += 1
+        return self._solver.check(terms, timeout), [*self.path.guard, *terms]
+
+    def _evaluator(self, terms: Sequence[Term]) -> Evaluator:
+        solver = self._solver
+        free = t.free_variables(terms)
+        values = {variable: solver.value(variable) for variable in free if variable.width}
+        memories = {memory: solver.model_memory(memory) for memory in free if not memory.width}
+        return Evaluator(
+            lambda variable: values.get(variable, 0),
+            lambda memory, address: memories[memory].byte(address) if memory in memories else 0,
+        )
+
+    def _tell_bytes(self, terms: Sequence[Term]) -> None:
+        """Bytes at constant addresses that no run can change, or that are known in the entry state."""
+        space, names = self._program.space, self._names
+        for term in t.postorder(terms):
+            if term.op != "load" or term in self._asserted:
+                continue
+            self._asserted.add(term)
+            address, base = term.args[1], base_of(term.args[0])
+            if address.op != "const":
+                continue
+            at_entry = self.path.procedure is None and base is names.memory
+            for offset in range(term.data[0]):
+                where = (address.data + offset) & space.mask
+                known = space.initial_byte(where) if at_entry or not space.writable(where) else None
+                if known is not None:
+                    cell = t.load(base, names.address(where), 1, False)
+                    self._solver.add(t.eq(cell, t.const(known, 8)))
+
+
+class Houdini:
+    def __init__(
+        self,
+        program: Program,
+        names: Names,
+        paths: Sequence[Path],
+        remaining: Callable[[], float],
+        make: Callable[[], Solver] = make_solver,
+    ) -> None:
+        self.questions = [PathQuestions(program, names, path, make) for path in paths]
+        self._remaining = remaining
+
+    def filter(self, summaries: dict[int, Summary]) -> None:
+        """Drops claims until the rest is inductive."""
+        changed: set[int] | None = None
+        while changed is None or changed:
+            again: set[int] = set()
+            for question in self.questions:
+                path = question.path
+                involved = {call.procedure for call in path.calls} | ({path.procedure} - {None})
+                if changed is not None and changed.isdisjoint(involved) and again.isdisjoint(involved):
+                    continue
+                for claim in self._not_shown(question, summaries):
+                    _drop(summaries[claim.procedure], claim)
+                    again.add(claim.procedure)
+            changed = again
+
+    def _not_shown(self, question: PathQuestions, summaries: Summaries) -> list[Claim]:
+        goals = question.goals(summaries)
+        lost: list[Claim] = []
+        while goals and (wrong := question.unshown(goals, summaries, self._seconds())):
+            lost += wrong
+            goals = [goal for goal in goals if goal not in wrong]
+        return lost
+
+    def _seconds(self) -> float:
+        if self._remaining() <= 0:
+            raise OutOfTime
+        return min(QUERY_SECONDS, self._remaining())
+
+    def open_ends(self, summaries: Summaries) -> list[Path]:
+        """The bad ends that the claims do not exclude."""
+        found = []
+        for question in self.questions:
+            if question.path.end is End.BAD and not question.is_impossible(summaries, self._seconds()):
+                found.append(question.path)
+        return found
+
+
+def _drop(summary: Summary, claim: Claim) -> None:
+    if claim.term is FRAME:
+        summary.frame = None
+    elif claim.is_required:
+        summary.requires.pop(claim.term, None)
+    else:
+        summary.ensures.pop(claim.term, None)
