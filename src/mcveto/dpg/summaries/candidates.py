@@ -14,12 +14,11 @@ from itertools import combinations
 from mcveto.dpg.strengthen.affine_hull import affine_relations
 from mcveto.dpg.summaries.paths import Path
 from mcveto.dpg.summaries.samples import WINDOW, Observed, Sample
-from mcveto.dpg.summaries.state import AFTER, Names
-from mcveto.dpg.summaries.summary import Frame, Span, Summary, base_of
+from mcveto.dpg.summaries.state import AFTER, Frame, Names, Span, State
+from mcveto.dpg.summaries.summary import Summary, base_of
 from mcveto.logic import linear
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
-from mcveto.program.program import Program
 
 MAX_PLACES = 10
 MAX_CONDITIONS = 8
@@ -108,43 +107,91 @@ def _values(literal: Term) -> list[Term]:
     return found
 
 
-def convention(names: Names, program: Program, observed: Observed, vocabulary: Vocabulary, procedure: int) -> Summary:
+def relevant_registers(names: Names, paths: Iterable[Path]) -> tuple[Term, ...]:
+    """The registers whose values can matter to a guard, an address, a stored value or a return target."""
+    by_name = {str(register.data): register for register in names.cells}
+    found: set[Term] = {names.stack_pointer}
+    states: list[State] = []
+    roots: list[Term] = []
+    for path in paths:
+        roots += path.guard
+        states += [path.state, *(call.before for call in path.calls)]
+    roots += [state.memory for state in states]
+    seen: set[Term] = set()
+    while True:
+        for term in _unseen(roots, seen):
+            if term.op == "var":
+                name = str(term.data)
+                name = name.split(" ", 2)[2] if name.startswith("call ") else name
+                if name in by_name:
+                    found.add(by_name[name])
+        roots = [value for state in states for register in found if (value := state.value(register)) not in seen]
+        if not roots:
+            return tuple(register for register in names.cells if register in found)
+
+
+def _unseen(roots: Iterable[Term], seen: set[Term]) -> Iterator[Term]:
+    stack = list(roots)
+    while stack:
+        term = stack.pop()
+        if term not in seen:
+            seen.add(term)
+            stack.extend(term.args)
+            yield term
+
+
+def convention(names: Names, observed: Observed, vocabulary: Vocabulary, procedure: int) -> Summary:
     """The first stage: the stack, the return address, registers and memory that are kept."""
     samples, summary = observed.samples, Summary()
-    pointer = names.stack_pointer
-    stack = _stack(program)
-    requires = [t.ule(names.address(stack[0]), pointer)]
-    requires += [t.ule(pointer, names.address(max(s.before.stack_pointer for s in samples)))] if samples else []
-    slots = [t.load(names.memory, t.add(pointer, names.address(at)), names.address_bits // 8, names.big_endian) for at in range(0, WINDOW - 8, names.address_bits // 8)]
+    pointer, size = names.stack_pointer, names.address_bits // 8
+    highest = max((sample.before.stack_pointer for sample in samples), default=names.stack[1] - 1)
+    requires = [t.ule(names.address(names.stack[0]), pointer), t.ule(pointer, names.address(highest))]
+    slots = [names.word(names.memory, t.add(pointer, names.address(at))) for at in range(0, WINDOW - 8, size)]
     words = [register for register in names.registers if register.width == names.address_bits]
-    for place in (*slots, *words):
-        requires.append(t.eq(place, names.return_to))
-    for place in (*names.registers, *vocabulary.inputs.get(procedure, ())):
+    requires += [t.eq(slot, names.return_to) for slot in slots]
+    for register in names.registers:
+        if register is not pointer:
+            value = _beginning(names, samples, register)
+            if value is not None:
+                summary.begins[register] = value
+                requires.append(t.eq(register, value))
+    for place in vocabulary.inputs.get(procedure, ()):
         values = {sample.value(place) for sample in samples}
-        if len(values) == 1 and (value := values.pop()) is not None:
-            requires.append(t.eq(place, t.const(value, place.width)))
+        if place.op == "load" and len(values) == 1 and (number := values.pop()) is not None:
+            requires.append(t.eq(place, t.const(number, place.width)))
     summary.requires.update(dict.fromkeys(term for term in requires if _hold(samples, term)))
     returned = [sample for sample in samples if sample.after is not None]
     if not returned:
         summary.ensures[t.FALSE] = None
         return summary
-    ensures = [t.eq(names.renamed(register, AFTER), register) for register in names.registers]
-    after_pointer = names.renamed(pointer, AFTER)
-    distance = {(s.after.stack_pointer - s.before.stack_pointer) for s in returned if s.after is not None}
-    if len(distance) == 1:
-        ensures.append(t.eq(after_pointer, t.add(pointer, names.address(distance.pop()))))
-    for register in words:
-        if _hold(returned, t.eq(names.renamed(register, AFTER), register)):
-            continue
-        ensures += [t.eq(names.renamed(register, AFTER), slot) for slot in slots]
-    summary.ensures.update(dict.fromkeys(term for term in ensures if _hold(returned, term)))
-    summary.frame = Frame(stack[0], observed.above, _merged(observed.written))
+    distances = {s.after.stack_pointer - s.before.stack_pointer for s in returned if s.after is not None}
+    for register in names.registers:
+        values_after = [register]
+        if register in words:
+            values_after += [t.add(pointer, names.address(distance)) for distance in sorted(distances)[:1]]
+            values_after += slots
+        after = names.renamed(register, AFTER)
+        for value in values_after:
+            if _hold(returned, t.eq(after, value)):
+                summary.returns[register] = value
+                summary.ensures[t.eq(after, value)] = None
+                break
+    summary.frame = Frame(names.stack, observed.above, _merged(observed.written))
     return summary
 
 
-def _stack(program: Program) -> Span:
-    (region,) = [region for region in program.space.regions if region.name == "stack"][:1]
-    return region.start, region.end
+def _beginning(names: Names, samples: Sequence[Sample], register: Term) -> Term | None:
+    """What a register was whenever an activation began: the return address, a place in the stack or a constant."""
+    values = [sample.value(register) or 0 for sample in samples]
+    if register.width == names.address_bits:
+        if all(value == sample.return_to for value, sample in zip(values, samples, strict=True)):
+            return names.return_to
+        distances = {value - sample.before.stack_pointer for value, sample in zip(values, samples, strict=True)}
+        if len(distances) == 1 and abs(distance := distances.pop()) < WINDOW:
+            return t.add(names.stack_pointer, names.address(distance))
+    if len(set(values)) == 1 and len(values) >= ENOUGH:
+        return t.const(values[0], register.width)
+    return None
 
 
 def _merged(written: Iterable[tuple[int, int]]) -> tuple[Span, ...]:

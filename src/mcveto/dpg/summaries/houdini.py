@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from mcveto.dpg.strengthen.queries import OutOfTime
 from mcveto.dpg.summaries.paths import Call, End, Path
-from mcveto.dpg.summaries.state import Names
-from mcveto.dpg.summaries.summary import Summary, base_of, ensured, ensured_by, frame_axioms, required
+from mcveto.dpg.summaries.state import Frame, Names
+from mcveto.dpg.summaries.summary import Summary, base_of, ensured, ensured_by, equation, frame_axioms, required
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.solver import Solver, make_solver
@@ -82,7 +82,7 @@ class PathQuestions:
         found = self._known.get(claim)
         if found is None:
             if claim.is_required:
-                found = (claim.term,)
+                found = (self.path.start.value(claim.term),)
             else:
                 found = tuple(
                     ensured(self._names, call, [claim.term])[0]
@@ -94,23 +94,41 @@ class PathQuestions:
 
     def _goal_term(self, claim: Claim, summaries: Summaries) -> Term:
         if claim.term is FRAME:
-            return self._frame_goal(summaries[claim.procedure])
+            frame = summaries[claim.procedure].frame
+            return t.TRUE if frame is None else self._frame_goal(frame, summaries)
         found = self._goals.get(claim)
         if found is None:
             if claim.is_required:
                 found = required(self._names, self.path.calls[-1], [claim.term])[0]
             else:
-                found = ensured_by(self._names, self.path.state, [claim.term])[0]
+                found = ensured_by(self.path, [claim.term])[0]
             self._goals[claim] = found
         return found
 
-    def _frame_goal(self, summary: Summary) -> Term:
-        assert summary.frame is not None
+    def _frame_goal(self, own: Frame, summaries: Summaries) -> Term:
+        """That nothing which is to be kept is written: by no store on the path, and by no activation within it.
+
+        More than is needed (a byte may be written with what it holds), but without a word about memory's contents."""
         names = self._names
+        stack_pointer = self.path.start.value(names.stack_pointer)
         where = t.var(SOME_ADDRESS, names.address_bits)
-        kept = summary.frame.keeps(where, names.stack_pointer)
-        same = t.eq(t.load(self.path.state.memory, where, 1, False), t.load(names.memory, where, 1, False))
-        return t.implies(kept, same)
+        memory, parts = self.path.state.memory, []
+        after = {call.after.memory: call for call in self._calls}
+        while memory is not names.memory:
+            if memory.op == "store":
+                memory, address, value = memory.args
+                parts += [
+                    t.bnot(own.keeps(t.add(address, names.address(offset)), stack_pointer))
+                    for offset in range(value.width // 8)
+                ]
+                continue
+            call = after[memory]
+            frame, memory = summaries[call.procedure].frame, call.before.memory
+            if frame is None:
+                return t.FALSE
+            kept = frame.keeps(where, call.before.value(names.stack_pointer))
+            parts.append(t.implies(own.keeps(where, stack_pointer), kept))
+        return t.conj(parts)
 
     def unshown(self, goals: Sequence[Claim], summaries: Summaries, timeout: float) -> list[Claim]:
         """The goals that do not follow, as far as one answer tells; empty only if all of them do."""
@@ -182,9 +200,10 @@ class Houdini:
     ) -> None:
         self.questions = [PathQuestions(program, names, path, make) for path in paths]
         self._remaining = remaining
+        self._names = names
 
-    def filter(self, summaries: dict[int, Summary]) -> None:
-        """Drops claims until the rest is inductive."""
+    def filter(self, summaries: dict[int, Summary]) -> bool:
+        """Drops claims until the rest is inductive; False where one was dropped that the paths were built with."""
         changed: set[int] | None = None
         while changed is None or changed:
             again: set[int] = set()
@@ -193,10 +212,14 @@ class Houdini:
                 involved = {call.procedure for call in path.calls} | ({path.procedure} - {None})
                 if changed is not None and changed.isdisjoint(involved) and again.isdisjoint(involved):
                     continue
+                is_built = False
                 for claim in self._not_shown(question, summaries):
-                    _drop(summaries[claim.procedure], claim)
+                    is_built |= _drop(self._names, summaries[claim.procedure], claim)
                     again.add(claim.procedure)
+                if is_built:
+                    return False
             changed = again
+        return True
 
     def _not_shown(self, question: PathQuestions, summaries: Summaries) -> list[Claim]:
         goals = question.goals(summaries)
@@ -220,10 +243,17 @@ class Houdini:
         return found
 
 
-def _drop(summary: Summary, claim: Claim) -> None:
+def _drop(names: Names, summary: Summary, claim: Claim) -> bool:
+    """Takes a claim back; whether paths were built with it."""
     if claim.term is FRAME:
         summary.frame = None
-    elif claim.is_required:
-        summary.requires.pop(claim.term, None)
-    else:
-        summary.ensures.pop(claim.term, None)
+        return True
+    claims, definitions = (
+        (summary.requires, summary.begins) if claim.is_required else (summary.ensures, summary.returns)
+    )
+    claims.pop(claim.term, None)
+    for register, value in list(definitions.items()):
+        if equation(names, register, value, not claim.is_required) is claim.term:
+            del definitions[register]
+            return True
+    return False

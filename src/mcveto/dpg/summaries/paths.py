@@ -12,15 +12,15 @@ Nothing is assumed of calls but their effect on the state: a return is a jump th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from mcveto.dpg.location import ANY, Blocks, Location
 from mcveto.dpg.outcomes import Outcome, OutcomeTable
-from mcveto.dpg.summaries.state import Names, State, entry_state, identity, unknown_state
+from mcveto.dpg.summaries.state import Names, State
+from mcveto.dpg.summaries.summary import Summary
 from mcveto.logic import terms as t
-from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 from mcveto.machine.faults import Unsupported
 from mcveto.machine.memory import EXECUTE
@@ -65,6 +65,7 @@ class Call:
 class Path:
     procedure: int | None
     """None for the program itself, in its entry states."""
+    start: State
     guard: tuple[Term, ...]
     calls: tuple[Call, ...]
     end: End
@@ -82,6 +83,7 @@ class _Frame:
 @dataclass(frozen=True, eq=False)
 class _Point:
     pc: int
+    start: State
     state: State
     guard: tuple[Term, ...]
     calls: tuple[Call, ...]
@@ -95,20 +97,25 @@ Feasible = Callable[[Sequence[Term], bool], bool]
 
 
 class Paths:
-    """`feasible` prunes: it may say yes to what is not, never no to what is."""
+    """`feasible` prunes: it may say yes to what is not, never no to what is. Definitions in `summaries` are used, what
+    else they claim is not."""
 
-    def __init__(self, program: Program, names: Names, feasible: Feasible) -> None:
+    def __init__(
+        self, program: Program, names: Names, feasible: Feasible, summaries: Mapping[int, Summary] | None = None
+    ) -> None:
+        self._summaries = summaries or {}
         self._program = program
         self._names = names
         self._feasible = feasible
         self._blocks = Blocks(program)
         self._outcomes = OutcomeTable(program)
         self._row = program.decoder.row
+        self._kept = frozenset(names.registers)
         self._ends = program.halts | {self._row.code_address(program.return_sentinel)}
 
     def all(self) -> dict[int | None, list[Path]]:
         """The paths of the program and of each procedure that it begins."""
-        procedures: set[int] = set()
+        procedures: set[int] = set(self._summaries)
         while True:
             try:
                 return self._of_all(procedures)
@@ -127,11 +134,9 @@ class Paths:
         return found
 
     def _of(self, procedure: int | None, procedures: Collection[int]) -> Iterator[Path]:
-        if procedure is None:
-            state, pc = entry_state(self._program, self._names), self._program.entry
-        else:
-            state, pc = identity(self._names), procedure
-        waiting = [_Point(pc, state, (), (), (), frozenset(), 0, procedure is not None)]
+        state = self._start(procedure)
+        pc = self._program.entry if procedure is None else procedure
+        waiting = [_Point(pc, state, state, (), (), (), frozenset(), 0, procedure is not None)]
         count = blocks = 0
         while waiting:
             point = waiting.pop()
@@ -145,9 +150,25 @@ class Paths:
             if count + len(waiting) > MAX_PATHS or blocks > MAX_BLOCKS:
                 raise NotApplicable(f"too many paths from {pc:#x}")
 
+    def _start(self, procedure: int | None) -> State:
+        names = self._names
+        if procedure is not None:
+            return self._summary(procedure).beginning(names)
+        fixed = {
+            names.cells[number]: t.extract(t.const(value, self._bits(number)), names.cells[number].width - 1, 0)
+            for number, value in self._program.registers.items()
+        }
+        return State(names, fixed, names.memory)
+
+    def _bits(self, number: int) -> int:
+        return self._program.decoder.layout.cells[number].bits
+
+    def _summary(self, procedure: int) -> Summary:
+        return self._summaries.get(procedure) or Summary()
+
     def _step(self, procedure: int | None, point: _Point, procedures: Collection[int]) -> Iterator[Path | _Point]:
         address = self._row.code_address(point.pc)
-        bad = Path(procedure, point.guard, point.calls, End.BAD, point.state)
+        bad = Path(procedure, point.start, point.guard, point.calls, End.BAD, point.state)
         if address in self._program.targets:
             yield _because(bad, f"the target {address:#x}")
             return
@@ -184,33 +205,33 @@ class Paths:
             variable: t.var(f"{str(variable.data).partition('!')[0]}!{point.fresh + number}", variable.width)
             for number, variable in enumerate(outcome.fresh)
         }
-        before = Substitution({**point.state.registers, names.memory: point.state.memory, **fresh})
-        guard = _extended(point.guard, before.apply_all(outcome.guard))
+        before = point.state.with_more(fresh)
+        guard = _extended(point.guard, before.all(outcome.guard))
         if guard is None or (branches and not self._feasible(guard, procedure is None)):
             return
         if outcome.unsupported:
-            yield Path(procedure, guard, point.calls, End.BAD, point.state, outcome.unsupported)
+            yield Path(procedure, point.start, guard, point.calls, End.BAD, point.state, outcome.unsupported)
             return
         registers = dict(point.state.registers)
-        registers.update(
-            {register: before.apply(value) for register, value in outcome.state.items() if register is not names.memory}
-        )
-        state = State(names, registers, before.apply(outcome.memory))
-        target, frames = before.apply(outcome.target), point.frames
+        kept = self._kept
+        registers.update({register: before.of(value) for register, value in outcome.state.items() if register in kept})
+        state = State(names, registers, before.of(outcome.memory), point.state.kept)
+        target, frames = before.of(outcome.target), point.frames
         if outcome.transfer is Transfer.RETURN:
             expected = names.address(frames[-1].return_to) if frames else self._expected(procedure)
             elsewhere = _extended(guard, [t.ne(target, expected)])
             if elsewhere is not None:
-                yield Path(procedure, elsewhere, point.calls, End.BAD, state, "a return elsewhere")
+                yield Path(procedure, point.start, elsewhere, point.calls, End.BAD, state, "a return elsewhere")
             arrives = _extended(guard, [t.eq(target, expected)])
             if arrives is None:
                 return
             if frames:
-                yield _Point(
-                    frames[-1].return_to, state, arrives, point.calls, frames[:-1], passed, point.fresh + len(fresh)
+                yield replace(
+                    point, pc=frames[-1].return_to, state=state, guard=arrives, frames=frames[:-1], passed=passed,
+                    fresh=point.fresh + len(fresh), is_start=False,
                 )
             elif procedure is not None:
-                yield Path(procedure, arrives, point.calls, End.RETURN, state)
+                yield Path(procedure, point.start, arrives, point.calls, End.RETURN, state)
             return
         if outcome.transfer is Transfer.CALL:
             frames = (*frames, _Frame(outcome.following, -1))
@@ -222,7 +243,10 @@ class Paths:
                     raise NewProcedure(pc)
                 if len(inner) > MAX_DEPTH:
                     raise NotApplicable("calls nested too deep")
-            yield _Point(pc, state, arrives, point.calls, inner, passed, point.fresh + len(fresh))
+            yield replace(
+                point, pc=pc, state=state, guard=arrives, frames=inner, passed=passed, fresh=point.fresh + len(fresh),
+                is_start=False,
+            )
 
     def _targets(self, target: Term, guard: tuple[Term, ...], at_entry: bool) -> list[tuple[int, tuple[Term, ...]]]:
         if target.op != "const":
@@ -236,13 +260,13 @@ class Paths:
         """Another activation begins here: its summary says in which states it returns, if it does."""
         frames = point.frames
         return_to = self._names.address(frames[-1].return_to) if frames else self._expected(procedure)
-        after = unknown_state(self._names, f"call {len(point.calls)} ")
+        after = self._summary(point.pc).behind(self._names, point.state, return_to, f"call {len(point.calls)} ")
         calls = (*point.calls, Call(point.pc, point.state, return_to, after))
-        yield Path(procedure, point.guard, calls, End.BEGIN, point.state)
+        yield Path(procedure, point.start, point.guard, calls, End.BEGIN, point.state)
         if frames:
-            yield _Point(frames[-1].return_to, after, point.guard, calls, frames[:-1], point.passed, point.fresh)
+            yield replace(point, pc=frames[-1].return_to, state=after, calls=calls, frames=frames[:-1], is_start=False)
         elif procedure is not None:
-            yield Path(procedure, point.guard, calls, End.RETURN, after)
+            yield Path(procedure, point.start, point.guard, calls, End.RETURN, after)
 
     def _is_executable(self, address: int) -> bool:
         region = self._program.space.region_at(address)
@@ -250,7 +274,7 @@ class Paths:
 
 
 def _because(path: Path, what: str) -> Path:
-    return Path(path.procedure, path.guard, path.calls, path.end, path.state, what)
+    return Path(path.procedure, path.start, path.guard, path.calls, path.end, path.state, what)
 
 
 def _extended(guard: tuple[Term, ...], literals: Sequence[Term]) -> tuple[Term, ...] | None:

@@ -26,7 +26,9 @@ from mcveto.logic.terms import Term
 from mcveto.program.program import Program
 
 RUNS = 40
-RUN_STEPS = 1500
+RUN_STEPS = 800
+ALL_STEPS = 16000
+SEEDS = 4
 PRUNE_SECONDS = 0.3
 
 
@@ -51,17 +53,22 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
     procedures = [pc for pc in paths if pc is not None]
     if not procedures:
         raise NotApplicable("there is no recursion")
+    names.registers = candidates.relevant_registers(names, [path for found in paths.values() for path in found])
     vocabulary = candidates.Vocabulary(names, paths)
     sampler = Sampler(program, procedures, vocabulary.cells())
     bits = max([call.bits for call in program.spec.input_calls], default=8)
     interesting = sorted(n for n in vocabulary.numbers if abs(n) < 1 << 16)
     for number in range(RUNS):
-        sampler.run(random_inputs(number, seed, interesting, bits), RUN_STEPS, seed + number)
-    houdini = Houdini(program, names, [path for found in paths.values() for path in found], remaining)
-    summaries = {
-        pc: candidates.convention(names, program, sampler.observed[pc], vocabulary, pc) for pc in procedures
-    }
-    houdini.filter(summaries)
+        sampler.run(random_inputs(number, seed, interesting, bits), RUN_STEPS, seed + number % SEEDS)
+        if sampler.steps > ALL_STEPS:
+            break
+    summaries = {pc: candidates.convention(names, sampler.observed[pc], vocabulary, pc) for pc in procedures}
+    while True:
+        paths = Paths(program, names, feasible, summaries).all()
+        vocabulary = candidates.Vocabulary(names, paths)
+        houdini = Houdini(program, names, [path for found in paths.values() for path in found], remaining)
+        if houdini.filter(summaries):
+            break
     found = Found(paths, summaries, houdini.open_ends(summaries))
     for stage in (candidates.relations, candidates.by_condition):
         if not found.open_ends:

@@ -118,6 +118,7 @@ class Sampler:
         self._names = [(cell.number, cell.name, (1 << layout.significant_bits(cell)) - 1) for cell in layout.cells]
         (self._stack_pointer,) = layout.named(row.stack_pointer)
         (self._stack,) = [region for region in program.space.regions if region.name == "stack"][:1]
+        self.steps = 0
         self.observed: dict[int, Observed] = {pc: Observed() for pc in procedures}
 
     def run(self, inputs: Sequence[int], max_steps: int, seed: int = 0) -> str:
@@ -133,6 +134,7 @@ class Sampler:
                     sample = Sample(self._snapshot(machine), stack[-1].return_to)
                     found.samples.append(sample)
                     begun.append((machine.pc, sample))
+            self.steps += 1
             outcome = machine.step()
             if outcome is not None:
                 return outcome.kind

@@ -1,40 +1,25 @@
 """What is claimed of a procedure, and what that means for a path that begins an activation of it.
 
 `requires` speaks of the state in which an activation begins and of the address it is expected to return to, `ensures`
-also of the state behind its return. The frame says which bytes are the same there: all outside the stack and all from
-`above` bytes over the initial stack pointer on, except the ranges `written`. A quantifier over addresses is never
+also of the state behind its return; the frame says which bytes are the same there. A quantifier over addresses is never
 needed: as an assumption the frame is instantiated at every address that a formula reads behind the call, as a goal it
 is shown for one address of which nothing is known.
+
+Claims of the form "this register is that" make states simple and are used as definitions when paths are built.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from mcveto.dpg.summaries.paths import Call
-from mcveto.dpg.summaries.state import Names, State
+from mcveto.dpg.summaries.state import AFTER, Applied, Frame, Kept, Names, State
 from mcveto.logic import terms as t
-from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 
-Span = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Frame:
-    stack_start: int
-    above: int
-    written: tuple[Span, ...] = ()
-    """Address ranges outside the stack that may change, ends excluded."""
-
-    def keeps(self, address: Term, stack_pointer: Term) -> Term:
-        """Whether the byte at `address` is the same behind the return."""
-        width = address.width
-        unused = t.ule(t.add(stack_pointer, t.const(self.above, width)), address)
-        outside = t.ult(address, t.const(self.stack_start, width))
-        spared = [t.disj([t.ult(address, t.const(a, width)), t.ule(t.const(b, width), address)]) for a, b in self.written]
-        return t.conj([t.disj([unused, outside]), *spared])
+if TYPE_CHECKING:
+    from mcveto.dpg.summaries.paths import Call, Path
 
 
 @dataclass
@@ -42,23 +27,42 @@ class Summary:
     requires: dict[Term, None] = field(default_factory=dict)
     ensures: dict[Term, None] = field(default_factory=dict)
     frame: Frame | None = None
+    begins: dict[Term, Term] = field(default_factory=dict)
+    """Registers at the beginning that are something simpler; each of these is required, too."""
+    returns: dict[Term, Term] = field(default_factory=dict)
+    """Registers behind the return that are something of the beginning; each of these is ensured, too."""
+
+    def beginning(self, names: Names) -> State:
+        return State(names, dict(self.begins), names.memory)
+
+    def behind(self, names: Names, before: State, return_to: Term, prefix: str) -> State:
+        """The state behind an activation that began in `before`."""
+        said = before.with_more({names.return_to: return_to})
+        registers = {
+            register: said.of(self.returns[register]) if register in self.returns else names.renamed(register, prefix)
+            for register in names.registers
+        }
+        memory = names.renamed_memory(prefix)
+        kept = before.kept
+        if self.frame is not None:
+            kept = (*kept, Kept(memory, before.memory, before.value(names.stack_pointer), self.frame))
+        return State(names, registers, memory, kept)
 
 
 def required(names: Names, call: Call, conditions: Iterable[Term]) -> list[Term]:
     """Conditions on the beginning of an activation, said of a call."""
-    mapping = {**call.before.registers, names.memory: call.before.memory, names.return_to: call.return_to}
-    return Substitution(mapping).apply_all(conditions)
+    return call.before.with_more({names.return_to: call.return_to}).all(conditions)
 
 
 def ensured(names: Names, call: Call, conditions: Iterable[Term]) -> list[Term]:
     """Conditions on an activation's beginning and return, said of a call."""
     mapping = {**call.before.registers, names.memory: call.before.memory, names.return_to: call.return_to}
-    return Substitution({**mapping, **call.after.as_after()}).apply_all(conditions)
+    return Applied({**mapping, **call.after.as_after()}, call.after.kept).all(conditions)
 
 
-def ensured_by(names: Names, state: State, conditions: Iterable[Term]) -> list[Term]:
-    """The same, said of the own activation that ends in `state`."""
-    return Substitution(state.as_after()).apply_all(conditions)
+def ensured_by(path: Path, conditions: Iterable[Term]) -> list[Term]:
+    """The same, said of the own activation that ends as the path does."""
+    return Applied({**path.start.registers, **path.state.as_after()}, path.state.kept).all(conditions)
 
 
 def base_of(memory: Term) -> Term:
@@ -80,10 +84,10 @@ def kept_word(call: Call, names: Names, frame: Frame, load: Term) -> Term:
 
 def frame_axioms(
     names: Names, calls: Sequence[Call], frames: Sequence[Frame | None], terms: Iterable[Term]
-) -> dict[Term, int]:
-    """Instances of the calls' frames for all that the terms, and the instances themselves, read: term and call."""
+) -> dict[Term, None]:
+    """Instances of the calls' frames for all that the terms, and the instances themselves, read."""
     memories = {call.after.memory: number for number, call in enumerate(calls)}
-    found: dict[Term, int] = {}
+    found: dict[Term, None] = {}
     seen: set[Term] = set()
     stack = list(terms)
     while stack:
@@ -98,6 +102,11 @@ def frame_axioms(
             if number is not None and frame is not None:
                 axiom = kept_word(calls[number], names, frame, term)
                 if axiom is not t.TRUE and axiom not in found:
-                    found[axiom] = number
+                    found[axiom] = None
                     stack.append(axiom)
     return found
+
+
+def equation(names: Names, register: Term, value: Term, is_after: bool) -> Term:
+    """The claim that goes with a definition."""
+    return t.eq(names.renamed(register, AFTER) if is_after else register, value)
