@@ -11,12 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from mcveto.check.certificate import ANY as ANY_TEXT
-from mcveto.check.certificate import FORMAT, HALT, Binary, Certificate, Edge, Location, Question, sealed
+from mcveto.check.certificate import (
+    FORMAT,
+    HALT,
+    Binary,
+    Certificate,
+    Edge,
+    Frame,
+    Location,
+    Procedure,
+    Question,
+    sealed,
+)
 from mcveto.dpg.location import ANY, Blocks, Fold
 from mcveto.dpg.location import Location as GraphLocation
 from mcveto.dpg.outcomes import Outcome, OutcomeTable
 from mcveto.dpg.proof import Proof
 from mcveto.dpg.steps import Steps
+from mcveto.dpg.summaries.summary import ProcedureClaims, ProcedureProof
 from mcveto.dpg.ways import Kind
 from mcveto.logic import terms as t
 from mcveto.logic.smtlib import expression
@@ -26,8 +38,57 @@ from mcveto.program.program import Program
 from mcveto.program.spec import Address, Spec
 
 
-def certificate_of(program: Program, proof: Proof, version: str, single_steps: bool = False) -> Certificate:
-    return _Writer(program, proof, single_steps).certificate(version)
+def certificate_of(
+    program: Program, proof: Proof | ProcedureProof, version: str, single_steps: bool = False
+) -> Certificate:
+    if isinstance(proof, ProcedureProof):
+        return _certificate(program, version, procedures=tuple(map(_procedure, proof.procedures)))
+    writer = _Writer(program, proof, single_steps)
+    return _certificate(program, version, writer.start(), writer.locations())
+
+
+def _certificate(
+    program: Program,
+    version: str,
+    start: tuple[str, ...] = (),
+    locations: tuple[Location, ...] = (),
+    procedures: tuple[Procedure, ...] = (),
+) -> Certificate:
+    image = program.image
+    question = Question(
+        entry=hex(program.entry),
+        targets=_hexes(program.targets),
+        halts=_hexes(program.halts),
+        replaced=_hexes(program.hooks),
+        properties=("reach", "return-address") if program.targets else ("return-address",),
+    )
+    return sealed(
+        Certificate(
+            format=FORMAT,
+            mcveto=version,
+            binary=Binary(name=Path(image.path).name, sha256=image.sha256, isa=image.isa),
+            spec=spec_mapping(program.spec),
+            question=question,
+            assumptions=program.assumptions,
+            start=start,
+            locations=locations,
+            procedures=procedures,
+            seal="",
+        )
+    )
+
+
+def _procedure(claims: ProcedureClaims) -> Procedure:
+    frame = claims.frame
+    if frame is not None:
+        written = tuple((hex(start), hex(end)) for start, end in frame.written)
+        kept = Frame(below=hex(frame.stack[0]), above=hex(frame.above), written=written)
+    return Procedure(
+        pc=hex(claims.pc),
+        requires=tuple(map(expression, claims.requires)),
+        ensures=tuple(map(expression, claims.ensures)),
+        frame=None if frame is None else kept,
+    )
 
 
 @dataclass
@@ -62,27 +123,11 @@ class _Writer:
             self._at.setdefault((claim.location.frames, claim.location.pc), []).append(claim)
             self._within.setdefault(claim.location.frames, []).append(claim)
 
-    def certificate(self, version: str) -> Certificate:
-        program, image = self._program, self._program.image
-        question = Question(
-            entry=hex(program.entry),
-            targets=_hexes(program.targets),
-            halts=_hexes(program.halts),
-            replaced=_hexes(program.hooks),
-            properties=("reach", "return-address") if program.targets else ("return-address",),
-        )
-        return sealed(
-            Certificate(
-                format=FORMAT,
-                mcveto=version,
-                binary=Binary(name=Path(image.path).name, sha256=image.sha256, isa=image.isa),
-                spec=spec_mapping(program.spec),
-                question=question,
-                assumptions=program.assumptions,
-                start=tuple(claim.name for claim in self._claims if claim.is_start),
-                locations=tuple(map(self._location, self._claims)),
-            )
-        )
+    def start(self) -> tuple[str, ...]:
+        return tuple(claim.name for claim in self._claims if claim.is_start)
+
+    def locations(self) -> tuple[Location, ...]:
+        return tuple(map(self._location, self._claims))
 
     def _location(self, claim: _Claim) -> Location:
         location = claim.location

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Counts = dict[str, float | int]
 DEFAULT_TIMEOUT = 300.0
 _REPORT_SECONDS = 0.05
+RECURSION_SHARE = 0.4
 
 # Every choice of the contract; those that exist are marked.
 ENGINES = {"dpg": True, "bmc": True, "symex": True, "cegar": False, "portfolio": True}
@@ -242,6 +243,11 @@ def _engine(
 
     def by_splitting(limits: Limits, is_recursive: bool = False) -> Verdict:
         fold = "pc" if is_recursive and question.fold == "auto" else question.fold
+        if fold == "pc" and question.fold == "auto":
+            found = _of_recursion(program, limits.seconds, question.seed, tell)
+            if found is not None:
+                return found
+            limits = replace(limits, seconds=remaining())
         return run_with_fold(program, fold, limits, question.seed, single_steps, report, method)
 
     limits = Limits(seconds=remaining())
@@ -250,6 +256,18 @@ def _engine(
 
         return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting).run()
     return by_splitting(limits)
+
+
+def _of_recursion(program: Program, seconds: float, seed: int, tell: Callable[[Counts, str], None]) -> Verdict | None:
+    """Where recursion has no small bound: summaries prove, and paths one after the other find violations."""
+    from mcveto.dpg.summaries.prove import verdict_by_summaries
+    from mcveto.engines.symex import symex
+
+    proved = verdict_by_summaries(program, RECURSION_SHARE * seconds, seed)
+    if proved is not None:
+        return proved
+    found = symex(program, RECURSION_SHARE * seconds, tell, False)
+    return found if found.kind == "violated" else None
 
 
 def _confirmed(program: Program, verdict: Verdict, watched: Container[int]) -> Verdict:

@@ -46,7 +46,7 @@ def supported(
     certificate = certificate_of(program, verdict.proof, VERSION, question.steps == "instruction")
     text = to_text(certificate)
     support: dict[str, object] = {"locations": len(certificate.locations), "obligations": None}
-    if question.self_check:
+    if question.self_check or certificate.procedures:
         from mcveto.check.discharge import Effort, check
 
         checked = check(certificate, program.image, Effort(timeout=max(1.0, min(OBLIGATION_SECONDS, seconds))))
@@ -70,6 +70,10 @@ def _refused(verdict: Verdict, problem: str, certificate: str) -> Verdict:
     )
 
 
+def _cannot_halt(certificate: Certificate) -> bool:
+    return not any("halt" in location.steps for location in certificate.locations)
+
+
 def vacuity(evidence: Evidence | None, certificate: Certificate) -> tuple[dict[str, object], tuple[str, ...]]:
     """What the runs that were made show to be reachable, and warnings where a proof may rest on nothing happening."""
     if evidence is None:
@@ -78,7 +82,7 @@ def vacuity(evidence: Evidence | None, certificate: Certificate) -> tuple[dict[s
     warnings: list[str] = []
     if not evidence.entered:
         warnings.append("no instruction was executed at the entry: the proof rests on nothing happening")
-    elif not evidence.halted and not any("halt" in location.steps for location in certificate.locations):
+    elif not evidence.halted and not certificate.procedures and _cannot_halt(certificate):
         warnings.append("no run can reach a halt or return from the entry: all loop for ever or end in a fault")
     elif not evidence.halted:
         how = ", ".join(f"{count} by {ending}" for ending, count in evidence.endings.items())

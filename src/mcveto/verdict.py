@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mcveto.dpg.evidence import Evidence
     from mcveto.dpg.proof import Proof
+    from mcveto.dpg.summaries.summary import ProcedureProof
 
 EXIT_CODES = {"proved": 0, "violated": 10, "unknown": 5}
 EXIT_INTERNAL = 70
@@ -54,7 +55,7 @@ class Verdict:
     """What can happen after the violation, if that was asked."""
     is_internal_error: bool = False
     """Unknown because of a defect of our own."""
-    proof: Proof | None = None
+    proof: Proof | ProcedureProof | None = None
     """What the engine claims, until it is written down as the certificate."""
     evidence: Evidence | None = None
     """What the runs behind a proof show to be reachable."""

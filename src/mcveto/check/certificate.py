@@ -76,7 +76,28 @@ class Location(Record, omit_defaults=True):
     returns: tuple[Edge, ...] = ()
 
 
-class Certificate(Record):
+class Frame(Record):
+    """Memory that an activation keeps: below the address `below`, and from `above` bytes over the stack pointer it
+    begins with on; but not the ranges `written` (start and end)."""
+
+    below: str
+    above: str
+    written: tuple[tuple[str, str], ...] = ()
+
+
+class Procedure(Record):
+    """Activations that begin at `pc`: what they require, ensure and keep.
+
+    Conditions are as in locations; `|expected return|` is the address that the activation is to return to, and in
+    `ensures` names that start with `after` speak of the state behind the return."""
+
+    pc: str
+    requires: tuple[str, ...]
+    ensures: tuple[str, ...]
+    frame: Frame | None
+
+
+class Certificate(Record, kw_only=True, omit_defaults=True):
     format: str
     mcveto: str
     binary: Binary
@@ -86,7 +107,9 @@ class Certificate(Record):
     assumptions: tuple[str, ...]
     start: tuple[str, ...]
     locations: tuple[Location, ...]
-    seal: str = ""
+    procedures: tuple[Procedure, ...] = ()
+    """Instead of locations: every path is followed from one procedure to the next (see `check.procedures`)."""
+    seal: str
 
 
 def sealed(certificate: Certificate) -> Certificate:

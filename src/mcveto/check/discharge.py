@@ -20,6 +20,7 @@ import z3
 
 from mcveto.check.certificate import Certificate
 from mcveto.check.obligations import Checker, Obligation, read_program
+from mcveto.check.procedures import ProcedureChecker
 from mcveto.check.steps import Rejected
 from mcveto.program.image import Image
 from mcveto.program.program import Program
@@ -55,7 +56,8 @@ def check(certificate: Certificate, image: Image, effort: Effort) -> Checked:
     problem, undecided, count = "", False, 0
     try:
         program = read_program(certificate, image)
-        for found, answer, number in _results(Checker(certificate, program), effort):
+        make = ProcedureChecker if certificate.procedures else Checker
+        for found, answer, number in _results(make(certificate, program), effort):
             count += number
             if found and (not problem or undecided):
                 problem, undecided = found, answer == "unknown"
@@ -71,10 +73,10 @@ _shared: tuple[Checker, Effort] | None = None
 
 
 def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
-    """(problem or "", the solvers' answer, obligations) of the entry and of each location."""
+    """(problem or "", the solvers' answer, obligations) of the entry and of each location or procedure."""
     global _shared
     _shared = checker, effort
-    places = range(-1, len(checker.locations))
+    places = range(-1, len(checker.parts))
     jobs = min(effort.jobs, len(places))
     if jobs <= 1:
         yield from map(_check_place, places)
@@ -89,13 +91,12 @@ def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
 
 
 def _check_place(number: int) -> Result:
-    """Checks the obligations of one location (-1: of the entry)."""
+    """Checks the obligations of one location or procedure (-1: of the entry)."""
     assert _shared is not None
     checker, effort = _shared
     count = 0
     try:
-        obligations = [checker.initiation()] if number < 0 else checker.consecution(checker.locations[number])
-        for obligation in obligations:
+        for obligation in checker.obligations(number):
             count += 1
             answer = refuted(obligation, effort)
             if answer != "unsat":
@@ -154,7 +155,7 @@ def _contradicted(obligation: Obligation, model: Any) -> list[Any]:
             while z3.is_store(memory):
                 memory = memory.children()[0]
             address = model.eval(index, model_completion=True).as_long()
-            byte = obligation.known(address) if z3.is_const(memory) else None
+            byte = obligation.known(memory.decl().name(), address) if z3.is_const(memory) else None
             fact = memory[z3.BitVecVal(address, index.size())] == byte if byte is not None else None
             if fact is not None and not z3.is_true(model.eval(fact, model_completion=True)):
                 facts[address] = fact

@@ -44,11 +44,11 @@ _CONDITION = re.compile(r"""\|[^|\\]*\||[()]|[^\s()|;"\\]+""")
 
 @dataclass(frozen=True, slots=True)
 class Obligation:
-    """A formula that must be unsatisfiable; `known` gives bytes of memory that are certain before the step."""
+    """A formula that must be unsatisfiable; `known` gives bytes of a memory, by its name, that are certain."""
 
     what: str
     formulas: tuple[Formula, ...]
-    known: Callable[[int], int | None]
+    known: Callable[[str, int], int | None]
 
 
 def read_program(certificate: Certificate, image: Image) -> Program:
@@ -79,7 +79,7 @@ def _require_same_question(certificate: Certificate, program: Program, spec: Spe
         ("halts", program.halts, asked.halts),
         ("replaced functions", program.hooks, asked.replaced),
     ):
-        if sorted(found) != list(map(_number, claimed)):
+        if sorted(found) != list(map(number, claimed)):
             raise Rejected(f"its {what} are not those of its spec")
     if asked.properties != (PROPERTIES if program.targets else PROPERTIES[1:]):
         raise Rejected("its properties are not those of its spec")
@@ -98,6 +98,7 @@ class Checker:
         self._steps = Steps(program, self._vocabulary)
         self._halts = sorted(program.halts | {self._row.code_address(program.return_sentinel)})
         self.locations = certificate.locations
+        self.parts: Sequence[object] = certificate.locations
         self._places: dict[str, Place] = {}
         for location in certificate.locations:
             if location.id in self._places or location.id == HALT:
@@ -112,7 +113,7 @@ class Checker:
                 raise Rejected(f"{location.id}: call strings are kept everywhere or nowhere")
             names = [name for name in location.steps if name != HALT] + [edge.to for edge in edges]
             self._require_listed(names)
-            if set(map(_number, location.refuted)) & {self._places[name].pc for name in names}:
+            if set(map(number, location.refuted)) & {self._places[name].pc for name in names}:
                 raise Rejected(f"{location.id} refutes what it lists as a step")
         self._require_listed(self._start)
         self._pending = self._pending_addresses() if nested else {}
@@ -128,9 +129,9 @@ class Checker:
             code = tuple(bytes.fromhex(line.split(" ")[0]) for line in location.code)
         except ValueError:
             raise Rejected(f"{location.id}: code that is not hexadecimal") from None
-        pointers = [None if text == ANY else _number(text) for text in (location.stack_pointer, location.frame_pointer)]
-        frames = None if location.frames is None else tuple(map(_number, location.frames))
-        place = Place(location.id, _number(location.pc), code, pointers[0], pointers[1], frames)
+        pointers = [None if text == ANY else number(text) for text in (location.stack_pointer, location.frame_pointer)]
+        frames = None if location.frames is None else tuple(map(number, location.frames))
+        place = Place(location.id, number(location.pc), code, pointers[0], pointers[1], frames)
         if frames == ():
             raise Rejected(f"{location.id}: a location outside of every call")
         numbers = (place.pc, place.stack_pointer or 0, place.frame_pointer or 0, *(frames or ()))
@@ -149,25 +150,22 @@ class Checker:
         used = {symbol.strip("|") for text in texts for symbol in _symbols(text)}
         cells = self._program.decoder.layout.cells
         names = {cell.name: self._vocabulary.variable(cell) for cell in cells if cell.name in used}
-        names["mem"] = self._vocabulary.memory
-        try:
-            parsed = iter(z3.parse_smt2_string("\n".join(f"(assert {text})" for text in texts), decls=names))
-            invariants = {
-                location.id: any_of([all_of([next(parsed) for _ in way]) for way in location.invariant])
-                for location in certificate.locations
-            }
-        except (z3.Z3Exception, StopIteration) as error:
-            raise Rejected(f"an invariant is not a condition on the state: {error}") from None
-        if next(parsed, None) is not None:
-            raise Rejected("an invariant holds more than one condition")
-        return invariants
+        parsed = iter(parse(texts, names | {"mem": self._vocabulary.memory}))
+        return {
+            location.id: any_of([all_of([next(parsed) for _ in way]) for way in location.invariant])
+            for location in certificate.locations
+        }
+
+    def obligations(self, part: int) -> Iterator[Obligation]:
+        """Those of the entry (-1), or of a location."""
+        return iter([self.initiation()]) if part < 0 else self.consecution(self.locations[part])
 
     def initiation(self) -> Obligation:
         """Obligation 4: the entry state is like the end of a step that nothing precedes."""
         entry, sentinel = self._program.entry, self._program.return_sentinel
         outcome = Outcome([], dict(self._program.registers), self._vocabulary.memory, Transfer.JUMP, entry, entry)
         names = [name for name in self._start if self._places[name].frames in (None, (sentinel,))]
-        return Obligation("initiation", (z3.Not(self._safe(outcome, names)),), self._space.initial_byte)
+        return Obligation("initiation", (z3.Not(self._safe(outcome, names)),), self._initial)
 
     def consecution(self, location: file.Location) -> Iterator[Obligation]:
         """Obligations 3 and 5 to 7 of one location: one per way through its code and return address expected."""
@@ -183,7 +181,7 @@ class Checker:
             else:
                 ends = self._ends(location, outcome)
             for safe in ends:
-                yield Obligation(what, (*before, *outcome.guard, z3.Not(safe)), self._fixed_byte)
+                yield Obligation(what, (*before, *outcome.guard, z3.Not(safe)), self._fixed)
 
     def _ends(self, location: file.Location, outcome: Outcome) -> Iterator[Formula]:
         """Where an outcome may end, by the listed steps that fit the calls pending after it.
@@ -207,7 +205,7 @@ class Checker:
         """The listed steps along `edges` that expect `back`, or with the call string `frames`; and halts."""
         if frames is None and edges is not None:
             halts = [name for name in location.steps if name == HALT]
-            return halts + [edge.to for edge in edges if _number(edge.expecting) == back]
+            return halts + [edge.to for edge in edges if number(edge.expecting) == back]
         return [name for name in location.steps if name == HALT or self._places[name].frames == frames]
 
     def _pending_addresses(self) -> dict[str, set[int]]:
@@ -229,11 +227,11 @@ class Checker:
             activation, name = item
             begun += [(activation, step) for step in by_name[name].steps if step != HALT]
             for call in by_name[name].calls:
-                called = (call.to, _number(call.expecting))
+                called = (call.to, number(call.expecting))
                 callers.setdefault(called, set()).add(activation)
                 begun += [(called, call.to), *((activation, back) for back in returned.get(called, ()))]
             for edge in by_name[name].returns:
-                if _number(edge.expecting) == activation[1]:
+                if number(edge.expecting) == activation[1]:
                     returned.setdefault(activation, set()).add(edge.to)
                     begun += [(caller, edge.to) for caller in callers.get(activation, ())]
         pending: dict[str, set[int]] = {}
@@ -290,15 +288,35 @@ class Checker:
         number = z3.Concat(*parts) if len(parts) > 1 else parts[0]
         return any_of([number == end for end in sorted(convention.numbers)])
 
+    def _initial(self, memory: str, address: int) -> int | None:
+        """A byte in an entry state, where that is what `mem` is."""
+        return self._space.initial_byte(address) if memory == "mem" else self._fixed_byte(address)
+
+    def _fixed(self, memory: str, address: int) -> int | None:
+        return self._fixed_byte(address)
+
     def _fixed_byte(self, address: int) -> int | None:
         fixed = self._space.fixed_bytes(address, 1)
         return None if fixed is None else fixed[0]
 
 
-def _number(text: str) -> int:
+def number(text: str) -> int:
     if not _NUMBER.fullmatch(text):
         raise Rejected(f"'{text}' is not a number")
     return int(text, 16)
+
+
+def parse(texts: Sequence[str], names: dict[str, Any]) -> list[Formula]:
+    """Conditions as formulas over the names."""
+    for text in texts:
+        _symbols(text)
+    try:
+        parsed = list(z3.parse_smt2_string("\n".join(f"(assert {text})" for text in texts), decls=names))
+    except z3.Z3Exception as error:
+        raise Rejected(f"an invariant is not a condition on the state: {error}") from None
+    if len(parsed) != len(texts):
+        raise Rejected("an invariant is not one condition")
+    return parsed
 
 
 def _symbols(text: str) -> set[str]:

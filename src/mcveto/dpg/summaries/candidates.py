@@ -48,7 +48,11 @@ class Vocabulary:
     def cells(self) -> set[tuple[int, int]]:
         """Cells at constant addresses: address and size."""
         places = [place for found in self.inputs.values() for place in found] + list(self.results)
-        return {(place.args[1].data, place.data[0]) for place in places if place.op == "load" and place.args[1].op == "const"}
+        return {
+            (place.args[1].data, place.data[0])
+            for place in places
+            if place.op == "load" and place.args[1].op == "const"
+        }
 
     def _read(self, path: Path, inputs: dict[Term, None]) -> None:
         terms = [*path.guard]
@@ -89,7 +93,9 @@ class Vocabulary:
     def _branches(self, path: Path, found: dict[Term, None]) -> None:
         known = {self.names.memory, *self.names.registers}
         for literal in path.guard:
-            if known.issuperset(t.free_variables([literal])) and self.names.stack_pointer not in t.free_variables(_values(literal)):
+            if known.issuperset(t.free_variables([literal])) and self.names.stack_pointer not in t.free_variables(
+                _values(literal)
+            ):
                 if t.bnot(literal) not in found:
                     found[literal] = None
 
@@ -241,12 +247,20 @@ def _open_places(
     inputs = [
         place
         for place in _with_halves(vocabulary.inputs.get(procedure, ()))
-        if place.width > 1 and len({sample.value(place) for sample in samples}) > 1 and not _is_saved(names, samples, place)
+        if place.width > 1
+        and len({sample.value(place) for sample in samples}) > 1
+        and not _is_saved(names, samples, place)
     ][:MAX_PLACES]
     returned = [sample for sample in samples if sample.after is not None]
-    kept = {names.renamed(register, AFTER) for register in names.registers if t.eq(names.renamed(register, AFTER), register) in known.ensures}
+    kept = {
+        names.renamed(register, AFTER)
+        for register in names.registers
+        if t.eq(names.renamed(register, AFTER), register) in known.ensures
+    }
     kept.add(names.renamed(names.stack_pointer, AFTER))
-    results = [place for place in _with_halves(p for p in vocabulary.results if p not in kept) if place.width > 1 and returned]
+    results = [
+        place for place in _with_halves(p for p in vocabulary.results if p not in kept) if place.width > 1 and returned
+    ]
     return inputs, results[:MAX_PLACES]
 
 
@@ -267,7 +281,9 @@ def _with_halves(places: Iterable[Term]) -> Iterator[Term]:
     return iter(found)
 
 
-def _related(samples: Sequence[Sample], inputs: Sequence[Term], results: Sequence[Term], numbers: Iterable[int]) -> Iterator[Term]:
+def _related(
+    samples: Sequence[Sample], inputs: Sequence[Term], results: Sequence[Term], numbers: Iterable[int]
+) -> Iterator[Term]:
     """Relations that hold in the samples; with results, only those that mention one."""
     if not samples:
         return
@@ -310,11 +326,11 @@ def _bounds(samples: Sequence[Sample], place: Term, numbers: Iterable[int]) -> I
     amounts = [t.signed(value, width) for value in values]
     low, high = min(amounts), max(amounts)
     limits = sorted({-1, 0, 1, low, high, *(n + d for n in numbers for d in (-1, 0, 1) if -half <= n + d < half)})
-    for limit in [n for n in limits if n >= high][:3]:
+    for limit in [n for n in limits if n >= high][:6]:
         yield t.sle(place, t.const(limit, width))
         if low >= 0:
             yield t.ule(place, t.const(limit, width))
-    for limit in [n for n in limits if n <= low][-3:]:
+    for limit in [n for n in limits if n <= low][-4:]:
         yield t.sle(t.const(limit, width), place)
     for limit in [n for n in limits if 0 < n <= min(values)][-3:]:
         yield t.ule(t.const(limit, width), place)

@@ -227,8 +227,14 @@ class Paths:
                 return
             if frames:
                 yield replace(
-                    point, pc=frames[-1].return_to, state=state, guard=arrives, frames=frames[:-1], passed=passed,
-                    fresh=point.fresh + len(fresh), is_start=False,
+                    point,
+                    pc=frames[-1].return_to,
+                    state=state,
+                    guard=arrives,
+                    frames=frames[:-1],
+                    passed=passed,
+                    fresh=point.fresh + len(fresh),
+                    is_start=False,
                 )
             elif procedure is not None:
                 yield Path(procedure, point.start, arrives, point.calls, End.RETURN, state)
@@ -244,7 +250,13 @@ class Paths:
                 if len(inner) > MAX_DEPTH:
                     raise NotApplicable("calls nested too deep")
             yield replace(
-                point, pc=pc, state=state, guard=arrives, frames=inner, passed=passed, fresh=point.fresh + len(fresh),
+                point,
+                pc=pc,
+                state=state,
+                guard=arrives,
+                frames=inner,
+                passed=passed,
+                fresh=point.fresh + len(fresh),
                 is_start=False,
             )
 

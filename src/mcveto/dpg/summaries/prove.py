@@ -14,16 +14,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mcveto.dpg.evidence import Evidence
+from mcveto.dpg.strengthen.queries import OutOfTime
 from mcveto.dpg.summaries import candidates
 from mcveto.dpg.summaries.houdini import Houdini
 from mcveto.dpg.summaries.paths import NotApplicable, Path, Paths
 from mcveto.dpg.summaries.samples import Sampler, random_inputs
 from mcveto.dpg.summaries.state import Names
-from mcveto.dpg.summaries.summary import Summary
-from mcveto.logic import terms as t
+from mcveto.dpg.summaries.summary import ProcedureClaims, ProcedureProof, Summary
 from mcveto.logic.solver import make_solver
 from mcveto.logic.terms import Term
+from mcveto.machine.faults import Unsupported
 from mcveto.program.program import Program
+from mcveto.verdict import Verdict
 
 RUNS = 40
 RUN_STEPS = 800
@@ -39,6 +42,45 @@ class Found:
     paths: dict[int | None, list[Path]]
     summaries: dict[int, Summary]
     open_ends: Sequence[Path]
+    evidence: Evidence
+    solver_calls: int = 0
+
+
+def verdict_by_summaries(program: Program, seconds: float, seed: int = 0) -> Verdict | None:
+    """PROVED with its proof, which nobody has checked yet; None if summaries do not decide."""
+    if program.image.format == "while" or program.spec.models or program.image.import_area is not None:
+        return None
+    if any(item.name not in ("reach", "return-address") for item in program.spec.properties):
+        return None
+    started = time.monotonic()
+    try:
+        found = prove(program, lambda: seconds - (time.monotonic() - started), seed)
+    except (NotApplicable, OutOfTime, Unsupported):
+        return None
+    if found.open_ends:
+        return None
+    claims = tuple(
+        ProcedureClaims(
+            pc, tuple(found.summaries[pc].requires), tuple(found.summaries[pc].ensures), found.summaries[pc].frame
+        )
+        for pc in found.paths
+        if pc is not None
+    )
+    lemmas = sum(len(item.requires) + len(item.ensures) for item in claims)
+    statistics: dict[str, float | int] = {
+        "seconds": round(time.monotonic() - started, 3),
+        "concrete_runs": sum(found.evidence.endings.values()),
+        "lemmas": lemmas,
+        "solver_calls": found.solver_calls,
+        "locations": len(found.paths),
+    }
+    return Verdict(
+        "proved",
+        assumptions=program.assumptions,
+        statistics=statistics,
+        proof=ProcedureProof(claims),
+        evidence=found.evidence,
+    )
 
 
 def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Found:
@@ -69,7 +111,7 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
         houdini = Houdini(program, names, [path for found in paths.values() for path in found], remaining)
         if houdini.filter(summaries):
             break
-    found = Found(paths, summaries, houdini.open_ends(summaries))
+    found = Found(paths, summaries, houdini.open_ends(summaries), sampler.evidence())
     for stage in (candidates.relations, candidates.by_condition):
         if not found.open_ends:
             break
@@ -79,4 +121,5 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
             summaries[pc].ensures.update(more.ensures)
         houdini.filter(summaries)
         found.open_ends = houdini.open_ends(summaries)
+    found.solver_calls = sum(question.count for question in houdini.questions)
     return found

@@ -6,9 +6,11 @@ Of a state the registers are kept, the bytes above the stack pointer, and the ce
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from mcveto.dpg.evidence import Evidence
 from mcveto.dpg.summaries.state import AFTER, RETURN_TO
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.node import signed
@@ -119,9 +121,26 @@ class Sampler:
         (self._stack_pointer,) = layout.named(row.stack_pointer)
         (self._stack,) = [region for region in program.space.regions if region.name == "stack"][:1]
         self.steps = 0
+        self._endings: Counter[str] = Counter()
+        self._assumed = {pc for pc, hook in program.hooks.items() if hook.mnemonic == "assume"}
+        self._called: set[int] = set()
+        self._met: set[int] = set()
         self.observed: dict[int, Observed] = {pc: Observed() for pc in procedures}
 
-    def run(self, inputs: Sequence[int], max_steps: int, seed: int = 0) -> str:
+    def run(self, inputs: Sequence[int], max_steps: int, seed: int = 0) -> None:
+        self._endings[self._run(inputs, max_steps, seed)] += 1
+
+    def evidence(self) -> Evidence:
+        """What the runs show to be reachable."""
+        return Evidence(
+            entered=self.steps > 0,
+            endings=dict(sorted(self._endings.items())),
+            halted=self._endings["halted"] > 0,
+            assumptions_met=tuple(sorted(self._met)),
+            assumptions_missed=tuple(sorted(self._called - self._met)),
+        )
+
+    def _run(self, inputs: Sequence[int], max_steps: int, seed: int) -> str:
         """One run; returns how it ended."""
         machine = self._program.machine(InputSource(inputs, seed), seed, log_accesses=True, make=_Watched)
         assert isinstance(machine, _Watched)
@@ -135,9 +154,14 @@ class Sampler:
                     found.samples.append(sample)
                     begun.append((machine.pc, sample))
             self.steps += 1
+            pc = machine.pc
+            if pc in self._assumed:
+                self._called.add(self._row.code_address(pc))
             outcome = machine.step()
             if outcome is not None:
                 return outcome.kind
+            if pc in self._assumed:
+                self._met.add(self._row.code_address(pc))
             for address, size in machine.writes():
                 self._wrote(stack, address, size)
             if machine.transfer is Transfer.CALL:

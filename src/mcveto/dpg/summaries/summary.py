@@ -49,6 +49,23 @@ class Summary:
         return State(names, registers, memory, kept)
 
 
+@dataclass(frozen=True)
+class ProcedureClaims:
+    """What a proof says of the procedure at `pc`."""
+
+    pc: int
+    requires: tuple[Term, ...]
+    ensures: tuple[Term, ...]
+    frame: Frame | None
+
+
+@dataclass(frozen=True)
+class ProcedureProof:
+    """What is handed over as a proof: claims that are inductive together and exclude every bad end."""
+
+    procedures: tuple[ProcedureClaims, ...]
+
+
 def required(names: Names, call: Call, conditions: Iterable[Term]) -> list[Term]:
     """Conditions on the beginning of an activation, said of a call."""
     return call.before.with_more({names.return_to: call.return_to}).all(conditions)
