@@ -1,10 +1,10 @@
 """Certificates about procedures (recursion of any depth): every path is followed, activations are known by summaries.
 
-A procedure is a program counter with what an activation requires of the state it begins in, what it ensures of the state
-behind its return, if it returns, and which memory it keeps. The claim of the certificate: every activation that begins at
-a procedure begins as required; if it returns, it returns to the address it is expected to, as ensured; on no path is a
-target. By induction over the steps of a run this follows from the obligations of the paths from the entry and from each
-procedure, on which an activation that begins is replaced by any state that its summary allows:
+A procedure is a program counter with what an activation requires of the state it begins in, what it ensures of the
+state behind its return, if it returns, and which memory it keeps. The claim of the certificate: every activation that
+begins at a procedure begins as required; if it returns, it returns to the address it is expected to, as ensured; on no
+path is a target. By induction over the steps of a run this follows from the obligations of the paths from the entry and
+from each procedure, on which an activation that begins is replaced by any state that its summary allows:
 
 - no path comes to a target, or to anything unsupported;
 - a return goes to the address that its activation expects: of a call that the path followed, the one behind it, else
@@ -30,7 +30,7 @@ from mcveto.check import certificate as file
 from mcveto.check.certificate import Certificate
 from mcveto.check.obligations import Checker, Obligation, number, parse
 from mcveto.check.steps import Outcome, Rejected
-from mcveto.check.values import CheckerDomain, Formula, Value, Vocabulary, all_of, any_of, vector
+from mcveto.check.values import CheckerDomain, Formula, Value, Vocabulary, all_of, vector
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
 from mcveto.machine.memory import EXECUTE
 from mcveto.machine.pcode import Instruction, Transfer

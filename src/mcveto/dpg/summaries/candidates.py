@@ -93,11 +93,10 @@ class Vocabulary:
     def _branches(self, path: Path, found: dict[Term, None]) -> None:
         known = {self.names.memory, *self.names.registers}
         for literal in path.guard:
-            if known.issuperset(t.free_variables([literal])) and self.names.stack_pointer not in t.free_variables(
-                _values(literal)
-            ):
-                if t.bnot(literal) not in found:
-                    found[literal] = None
+            is_plain = known.issuperset(t.free_variables([literal]))
+            speaks_of_stack = self.names.stack_pointer in t.free_variables(_values(literal))
+            if is_plain and not speaks_of_stack and t.bnot(literal) not in found:
+                found[literal] = None
 
 
 def _values(literal: Term) -> list[Term]:

@@ -1,11 +1,11 @@
 """Proofs of programs whose recursion has no bound: summaries of procedures, found and checked.
 
-The claim is of the kind Hoare gave for recursive procedures ("Procedures and parameters: an axiomatic approach",
-1971): an activation that begins as its procedure requires, if it returns, returns as its procedure ensures, assuming the
-same of all activations within it. It is partial correctness: a recursion that never returns or is too deep for the
-stack (a fault) needs no proof. In the terms of TR1669 §3.5 these are summary edges of a nested word automaton whose
-predicates relate a return to its call; there nothing about the code is assumed either: that a function returns where
-it was called from, with the stack pointer and registers its caller goes on with, is claimed and proved like the rest.
+The claim is of the kind Hoare gave for recursive procedures ("Procedures and parameters: an axiomatic approach", 1971):
+an activation that begins as its procedure requires, if it returns, returns as its procedure ensures, assuming the same
+of all activations within it. It is partial correctness: a recursion that never returns or is too deep for the stack (a
+fault) needs no proof. In the terms of TR1669 §3.5 these are summary edges of a nested word automaton whose predicates
+relate a return to its call; there nothing about the code is assumed either: that a function returns where it was called
+from, with the stack pointer and registers its caller goes on with, is claimed and proved like the rest.
 """
 
 from __future__ import annotations
