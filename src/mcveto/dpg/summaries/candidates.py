@@ -21,6 +21,8 @@ from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 
 MAX_PLACES = 10
+# Stack pointers may be a little below the stack as long as nothing is accessed there.
+BELOW_STACK = 4096
 MAX_CONDITIONS = 8
 MAX_SET = 3
 ENOUGH = 3
@@ -55,11 +57,13 @@ class Vocabulary:
         }
 
     def _read(self, path: Path, inputs: dict[Term, None]) -> None:
-        terms = [*path.guard]
+        plain = [*path.guard]
+        memories = []
         for state in (path.state, *(call.before for call in path.calls)):
-            terms += [value for register, value in state.registers.items() if value is not register]
-            terms.append(state.memory)
-        for term in t.postorder(terms):
+            values = [(register, state.registers.get(register, register)) for register in self.names.registers]
+            plain += [value for register, value in values if value is not register]
+            memories.append(state.memory)
+        for term in t.postorder([*plain, *memories]):
             if term.op in _COMPARISONS:
                 for argument in term.args:
                     if argument.op == "const" and argument.width > 1:
@@ -71,16 +75,15 @@ class Vocabulary:
                     inputs[t.load(base, address, size, big_endian)] = None
                 elif address.op == "const" and str(base.data[0]).startswith("call "):
                     self.results[t.load(self.names.after_memory, address, size, big_endian)] = None
-            elif term.op == "var":
-                name = str(term.data)
-                if name.startswith("call "):
-                    self.results[t.var(AFTER + name.split(" ", 2)[2], term.width)] = None
         # Registers that are only saved and restored are no inputs: they occur in stores alone.
-        plain = [*path.guard]
-        for state in (path.state, *(call.before for call in path.calls)):
-            plain += [value for register, value in state.registers.items() if value is not register]
+        by_name = {str(register.data): register for register in self.names.registers}
         for variable in t.free_variables(plain):
-            if variable in self.names.registers and variable is not self.names.stack_pointer:
+            name = str(variable.data)
+            if name.startswith("call "):
+                register = by_name.get(name.split(" ", 2)[2])
+                if register is not None:
+                    self.results[self.names.renamed(register, AFTER)] = None
+            elif variable in self.names.registers and variable is not self.names.stack_pointer:
                 inputs[variable] = None
 
     def _is_fixed(self, address: Term) -> bool:
@@ -154,6 +157,8 @@ def convention(names: Names, observed: Observed, vocabulary: Vocabulary, procedu
     slots = [names.word(names.memory, t.add(pointer, names.address(at))) for at in range(0, WINDOW - 8, size)]
     words = [register for register in names.registers if register.width == names.address_bits]
     requires += [t.eq(slot, names.return_to) for slot in slots]
+    requires += [t.eq(t.extract(names.return_to, high, 0), t.const(0, high + 1)) for high in (0, 1)]
+    requires.append(t.ule(names.address(max(0, names.stack[0] - BELOW_STACK)), pointer))
     for register in names.registers:
         if register is not pointer:
             value = _beginning(names, samples, register)

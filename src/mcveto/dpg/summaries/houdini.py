@@ -20,7 +20,7 @@ from mcveto.logic.terms import Term
 from mcveto.program.program import Program
 
 Summaries = Mapping[int, Summary]
-QUERY_SECONDS = 3.0
+QUERY_SECONDS = 10.0
 FRAME = t.var("the claim about memory", 1)
 SOME_ADDRESS = "some address"
 
@@ -117,10 +117,7 @@ class PathQuestions:
         while memory is not names.memory:
             if memory.op == "store":
                 memory, address, value = memory.args
-                parts += [
-                    t.bnot(own.keeps(t.add(address, names.address(offset)), stack_pointer))
-                    for offset in range(value.width // 8)
-                ]
+                parts.append(own.leaves_free(address, value.width // 8, stack_pointer))
                 continue
             call = after[memory]
             frame, memory = summaries[call.procedure].frame, call.before.memory

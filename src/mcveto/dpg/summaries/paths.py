@@ -110,7 +110,6 @@ class Paths:
         self._blocks = Blocks(program)
         self._outcomes = OutcomeTable(program)
         self._row = program.decoder.row
-        self._kept = frozenset(names.registers)
         self._ends = program.halts | {self._row.code_address(program.return_sentinel)}
 
     def all(self) -> dict[int | None, list[Path]]:
@@ -213,8 +212,9 @@ class Paths:
             yield Path(procedure, point.start, guard, point.calls, End.BAD, point.state, outcome.unsupported)
             return
         registers = dict(point.state.registers)
-        kept = self._kept
-        registers.update({register: before.of(value) for register, value in outcome.state.items() if register in kept})
+        registers.update(
+            {register: before.of(value) for register, value in outcome.state.items() if register is not names.memory}
+        )
         state = State(names, registers, before.of(outcome.memory), point.state.kept)
         target, frames = before.of(outcome.target), point.frames
         if outcome.transfer is Transfer.RETURN:

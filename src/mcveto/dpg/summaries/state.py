@@ -23,7 +23,7 @@ Span = tuple[int, int]
 
 
 class Names:
-    """The variables of a program's states; `registers` may be narrowed to those that matter."""
+    """The variables of a program's states; `registers` may be narrowed to those that claims are worth making of."""
 
     def __init__(self, program: Program) -> None:
         layout, row = program.decoder.layout, program.decoder.row
@@ -72,6 +72,17 @@ class Frame:
             for start, end in self.written
         ]
         return t.conj([t.disj([unused, outside]), *spared])
+
+    def leaves_free(self, address: Term, size: int, stack_pointer: Term) -> Term:
+        """Whether all bytes of a word are in one range that need not be the same: `keeps` of none of them holds."""
+        width = address.width
+        last = t.add(address, t.const(size - 1, width))
+        whole = t.ule(address, last)
+        free = t.add(stack_pointer, t.const(self.above, width))
+        ways = [t.conj([whole, t.ule(t.const(self.stack[0], width), address), t.ult(last, free)])]
+        for start, end in self.written:
+            ways.append(t.conj([whole, t.ule(t.const(start, width), address), t.ult(last, t.const(end, width))]))
+        return t.disj(ways)
 
     def surely_keeps(self, address: Term, size: int, stack_pointer: Term) -> bool:
         """The same without a question, if the stack pointer is in the stack."""

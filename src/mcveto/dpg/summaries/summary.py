@@ -40,7 +40,7 @@ class Summary:
         said = before.with_more({names.return_to: return_to})
         registers = {
             register: said.of(self.returns[register]) if register in self.returns else names.renamed(register, prefix)
-            for register in names.registers
+            for register in names.cells
         }
         memory = names.renamed_memory(prefix)
         kept = before.kept
