@@ -243,23 +243,21 @@ def _engine(
 
     def by_splitting(limits: Limits, is_recursive: bool = False) -> Verdict:
         fold = "pc" if is_recursive and question.fold == "auto" else question.fold
-        if fold == "pc" and question.fold == "auto":
-            found = _of_recursion(program, limits.seconds, question.seed, tell)
-            if found is not None:
-                return found
-            limits = replace(limits, seconds=remaining())
         return run_with_fold(program, fold, limits, question.seed, single_steps, report, method)
 
     limits = Limits(seconds=remaining())
     if question.strategy == "auto" and question.fold != "pc":
         from mcveto.dpg.auto_driver import AutoDriver
 
-        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting).run()
+        def of_recursion(seconds: float) -> Verdict | None:
+            return _of_recursion(program, seconds, question.seed, tell) if question.fold == "auto" else None
+
+        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting, of_recursion).run()
     return by_splitting(limits)
 
 
 def _of_recursion(program: Program, seconds: float, seed: int, tell: Callable[[Counts, str], None]) -> Verdict | None:
-    """Where recursion has no small bound: summaries prove, and paths one after the other find violations."""
+    """Where recursion has no small bound: summaries prove, and symbolic execution finds violations."""
     from mcveto.dpg.summaries.prove import verdict_by_summaries
     from mcveto.engines.symex import symex
 

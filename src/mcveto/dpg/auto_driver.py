@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections import Counter
 from collections.abc import Callable
 
 from mcveto.dpg.driver import Driver, Limits, Progress
@@ -59,6 +60,9 @@ LEVELS_AT_ONCE = 3
 PAUSE_AFTER = 6.0
 PAUSE_SECONDS = 6.0
 PAUSE_SHARE = 0.3
+RECURSION_AFTER = 3.0
+RECURSION_SHARE = 0.5
+SHALLOW = 3
 EXPLORE_SHARE = 0.3
 EXIT_SECONDS = 3.0
 VARY_SECONDS = 0.5
@@ -77,6 +81,8 @@ RECOMBINED_ITERATIONS = 12
 
 # A verdict within limits; told whether recursion is what made call strings useless.
 Otherwise = Callable[[Limits, bool], Verdict]
+# What is made for recursion finds, if anything, in so many seconds.
+OfRecursion = Callable[[float], Verdict | None]
 
 
 class GiveUp(Exception):
@@ -113,8 +119,9 @@ class AutoDriver(Driver):
         single_steps: bool = False,
         report: Callable[[Progress], None] | None = None,
         otherwise: Otherwise | None = None,
+        of_recursion: OfRecursion | None = None,
     ) -> None:
-        """`otherwise` is the strategy to ask where this one does not get on."""
+        """`otherwise` is the strategy to ask where this one does not get on, `of_recursion` where calls recurse."""
         super().__init__(program, limits, seed, single_steps, report, speculate=False)
         self._runner = self._bounded = _Runner(
             program, self.blocks, limits.run_steps, seed, deepest_recursion=DEEPEST_UNFOLDED
@@ -123,6 +130,7 @@ class AutoDriver(Driver):
         self._explorer = Explorer(self.graph, self._steps, self._feasibility)
         self._thresholds = Thresholds()
         self._otherwise = otherwise
+        self._of_recursion = of_recursion
         self._paused = False
         self._ran_longer: set[Location] = set()
         self._fuzzed = False
@@ -144,7 +152,8 @@ class AutoDriver(Driver):
             return self._unknown("time-out")
         except Decided as decided:
             return decided.verdict
-        answer = self._by_splitting(self._remaining(), is_recursive)
+        answer = self._by_summaries(self._remaining()) if is_recursive else None
+        answer = answer or self._by_splitting(self._remaining(), is_recursive)
         return answer if answer is not None else self._unknown(reason)
 
     def _by_splitting(self, seconds: float, is_recursive: bool = False) -> Verdict | None:
@@ -157,8 +166,24 @@ class AutoDriver(Driver):
         spent = {"seconds": round(time.monotonic() - self._started, 3)}
         return dataclasses.replace(verdict, statistics={**verdict.statistics, **spent})
 
+    def _by_summaries(self, seconds: float) -> Verdict | None:
+        """What is found by means made for recursion; they are asked once."""
+        ask, self._of_recursion = self._of_recursion, None
+        return ask(seconds) if ask is not None and seconds > 0 else None
+
+    def _is_recursive(self) -> bool:
+        """Whether calls were seen to recurse more than once or twice."""
+        return any(
+            count > SHALLOW for location in self.graph.by_location for count in Counter(location.frames or ()).values()
+        )
+
     def _pause(self) -> None:
-        """Once, when it takes longer: what splitting solves quickly should not have to wait for us."""
+        """Once, when it takes longer: what others solve quickly should not have to wait for us."""
+        waited = time.monotonic() - self._started
+        if self._of_recursion is not None and waited > RECURSION_AFTER and self._is_recursive():
+            answer = self._by_summaries(RECURSION_SHARE * self._remaining())
+            if answer is not None:
+                raise Decided(answer)
         if not self._paused and time.monotonic() - self._started > PAUSE_AFTER:
             self._paused = True
             answer = self._by_splitting(min(PAUSE_SECONDS, PAUSE_SHARE * self._remaining()))

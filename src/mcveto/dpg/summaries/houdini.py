@@ -145,6 +145,17 @@ class PathQuestions:
         """Whether the claims exclude that the path is taken."""
         return self._ask(t.TRUE, summaries, timeout)[0] == "unsat"
 
+    def inputs(self, summaries: Summaries, others_than: Sequence[Sequence[int]], timeout: float) -> list[int] | None:
+        """Inputs, in the order in which the path consumes its own, with which the claims allow it to be taken."""
+        made = [item for item in self.path.fresh if str(item.data).startswith("input!")]
+        new = [
+            t.disj(t.ne(item, t.const(value, item.width)) for item, value in zip(made, values, strict=True))
+            for values in others_than
+        ]
+        if not made or self._ask(t.conj(new), summaries, timeout)[0] != "sat":
+            return None
+        return [self._solver.value(item) for item in made]
+
     def _ask(self, question: Term, summaries: Summaries, timeout: float) -> tuple[str, list[Term]]:
         known = [term for claim in self.assumptions(summaries) for term in self._known_terms(claim)]
         calls = self._calls

@@ -72,6 +72,8 @@ class Path:
     state: State
     """At the end; for a return, behind it."""
     what: str = ""
+    fresh: tuple[Term, ...] = ()
+    """The values made up on the way, in order."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class _Point:
     calls: tuple[Call, ...]
     frames: tuple[_Frame, ...]
     passed: frozenset[tuple[int, int]]
-    fresh: int
+    fresh: tuple[Term, ...]
     is_start: bool = False
 
 
@@ -135,7 +137,7 @@ class Paths:
     def _of(self, procedure: int | None, procedures: Collection[int]) -> Iterator[Path]:
         state = self._start(procedure)
         pc = self._program.entry if procedure is None else procedure
-        waiting = [_Point(pc, state, state, (), (), (), frozenset(), 0, procedure is not None)]
+        waiting = [_Point(pc, state, state, (), (), (), frozenset(), (), procedure is not None)]
         count = blocks = 0
         while waiting:
             point = waiting.pop()
@@ -167,7 +169,7 @@ class Paths:
 
     def _step(self, procedure: int | None, point: _Point, procedures: Collection[int]) -> Iterator[Path | _Point]:
         address = self._row.code_address(point.pc)
-        bad = Path(procedure, point.start, point.guard, point.calls, End.BAD, point.state)
+        bad = Path(procedure, point.start, point.guard, point.calls, End.BAD, point.state, fresh=point.fresh)
         if address in self._program.targets:
             yield _because(bad, f"the target {address:#x}")
             return
@@ -201,7 +203,7 @@ class Paths:
     ) -> Iterator[Path | _Point]:
         names = self._names
         fresh = {
-            variable: t.var(f"{str(variable.data).partition('!')[0]}!{point.fresh + number}", variable.width)
+            variable: t.var(f"{str(variable.data).partition('!')[0]}!{len(point.fresh) + number}", variable.width)
             for number, variable in enumerate(outcome.fresh)
         }
         before = point.state.with_more(fresh)
@@ -233,7 +235,7 @@ class Paths:
                     guard=arrives,
                     frames=frames[:-1],
                     passed=passed,
-                    fresh=point.fresh + len(fresh),
+                    fresh=(*point.fresh, *fresh.values()),
                     is_start=False,
                 )
             elif procedure is not None:
@@ -256,7 +258,7 @@ class Paths:
                 guard=arrives,
                 frames=inner,
                 passed=passed,
-                fresh=point.fresh + len(fresh),
+                fresh=(*point.fresh, *fresh.values()),
                 is_start=False,
             )
 
@@ -286,7 +288,7 @@ class Paths:
 
 
 def _because(path: Path, what: str) -> Path:
-    return Path(path.procedure, path.start, path.guard, path.calls, path.end, path.state, what)
+    return replace(path, what=what)
 
 
 def _extended(guard: tuple[Term, ...], literals: Sequence[Term]) -> tuple[Term, ...] | None:

@@ -18,10 +18,11 @@ from mcveto.dpg.evidence import Evidence
 from mcveto.dpg.strengthen.queries import OutOfTime
 from mcveto.dpg.summaries import candidates
 from mcveto.dpg.summaries.houdini import Houdini
-from mcveto.dpg.summaries.paths import NotApplicable, Path, Paths
+from mcveto.dpg.summaries.paths import End, NotApplicable, Path, Paths
 from mcveto.dpg.summaries.samples import Sampler, random_inputs
 from mcveto.dpg.summaries.state import Names
 from mcveto.dpg.summaries.summary import ProcedureClaims, ProcedureProof, Summary
+from mcveto.dpg.summaries.violation import violated_by
 from mcveto.logic.solver import make_solver
 from mcveto.logic.terms import Term
 from mcveto.machine.faults import Unsupported
@@ -32,6 +33,9 @@ RUNS = 40
 RUN_STEPS = 800
 ALL_STEPS = 16000
 SEEDS = 4
+MODELS = 4
+MODEL_SECONDS = 5.0
+LONG_RUN = 300_000
 PRUNE_SECONDS = 0.3
 
 
@@ -44,10 +48,11 @@ class Found:
     open_ends: Sequence[Path]
     evidence: Evidence
     solver_calls: int = 0
+    violation: Verdict | None = None
 
 
 def verdict_by_summaries(program: Program, seconds: float, seed: int = 0) -> Verdict | None:
-    """PROVED with its proof, which nobody has checked yet; None if summaries do not decide."""
+    """PROVED with its proof, which nobody has checked yet, or VIOLATED by a run; None if summaries do not decide."""
     if program.image.format == "while" or program.spec.models or program.image.import_area is not None:
         return None
     if any(item.name not in ("reach", "return-address") for item in program.spec.properties):
@@ -57,8 +62,8 @@ def verdict_by_summaries(program: Program, seconds: float, seed: int = 0) -> Ver
         found = prove(program, lambda: seconds - (time.monotonic() - started), seed)
     except (NotApplicable, OutOfTime, Unsupported):
         return None
-    if found.open_ends:
-        return None
+    if found.violation is not None or found.open_ends:
+        return found.violation
     claims = tuple(
         ProcedureClaims(
             pc, tuple(found.summaries[pc].requires), tuple(found.summaries[pc].ensures), found.summaries[pc].frame
@@ -121,5 +126,33 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
             summaries[pc].ensures.update(more.ensures)
         houdini.filter(summaries)
         found.open_ends = houdini.open_ends(summaries)
+    if found.open_ends:
+        found.violation = _violation(program, houdini, summaries, sampler.violating, remaining)
     found.solver_calls = sum(question.count for question in houdini.questions)
     return found
+
+
+def _violation(
+    program: Program,
+    houdini: Houdini,
+    summaries: dict[int, Summary],
+    seen: Sequence[Sequence[int]],
+    remaining: Callable[[], float],
+) -> Verdict | None:
+    """A violation by inputs that the open ends of the program's own paths suggest, or that a sample run met."""
+    for inputs in seen:
+        found = violated_by(program, inputs, RUN_STEPS)
+        if found is not None:
+            return found
+    for question in houdini.questions:
+        tried: list[list[int]] = []
+        while question.path.procedure is None and question.path.end is End.BAD and len(tried) < MODELS:
+            seconds = min(MODEL_SECONDS, remaining())
+            inputs = question.inputs(summaries, tried, seconds) if seconds > 0 else None
+            if inputs is None:
+                break
+            tried.append(inputs)
+            found = violated_by(program, inputs, LONG_RUN)
+            if found is not None:
+                return found
+    return None

@@ -121,6 +121,8 @@ class Sampler:
         (self._stack_pointer,) = layout.named(row.stack_pointer)
         (self._stack,) = [region for region in program.space.regions if region.name == "stack"][:1]
         self.steps = 0
+        self.violating: list[Sequence[int]] = []
+        """Inputs of runs that reached a target."""
         self._endings: Counter[str] = Counter()
         self._assumed = {pc for pc, hook in program.hooks.items() if hook.mnemonic == "assume"}
         self._called: set[int] = set()
@@ -128,7 +130,10 @@ class Sampler:
         self.observed: dict[int, Observed] = {pc: Observed() for pc in procedures}
 
     def run(self, inputs: Sequence[int], max_steps: int, seed: int = 0) -> None:
-        self._endings[self._run(inputs, max_steps, seed)] += 1
+        ending = self._run(inputs, max_steps, seed)
+        self._endings[ending] += 1
+        if ending == "target":
+            self.violating.append(inputs)
 
     def evidence(self) -> Evidence:
         """What the runs show to be reachable."""
