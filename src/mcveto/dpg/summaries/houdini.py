@@ -45,6 +45,7 @@ class PathQuestions:
         self._known: dict[Claim, tuple[Term, ...]] = {}
         self._goals: dict[Claim, Term] = {}
         self._asserted: set[Term] = set()
+        self._is_asked = False
         self.count = 0
         for literal in path.guard:
             self._solver.add(literal)
@@ -145,6 +146,20 @@ class PathQuestions:
         """Whether the claims exclude that the path is taken."""
         return self._ask(t.TRUE, summaries, timeout)[0] == "unsat"
 
+    def needed(self, goal: Claim | None, summaries: Summaries, timeout: float) -> set[Claim] | None:
+        """Claims that suffice for a goal of the path, or to exclude the path; None if that is not decided."""
+        question = t.TRUE if goal is None else t.bnot(self._goal_term(goal, summaries))
+        if question is t.FALSE:
+            return set()
+        if self._ask(question, summaries, timeout)[0] != "unsat":
+            return None
+        core = set(self._solver.core()) if self._is_asked else set()
+        return {
+            claim
+            for claim in self.assumptions(summaries)
+            if any(term in core or term is t.FALSE for term in self._known_terms(claim))
+        }
+
     def inputs(self, summaries: Summaries, others_than: Sequence[Sequence[int]], timeout: float) -> list[int] | None:
         """Inputs, in the order in which the path consumes its own, with which the claims allow it to be taken."""
         made = [item for item in self.path.fresh if str(item.data).startswith("input!")]
@@ -162,7 +177,8 @@ class PathQuestions:
         frames = [summaries[call.procedure].frame for call in calls]
         axioms = frame_axioms(self._names, calls, frames, [*self.path.guard, *known, question])
         terms = [term for term in dict.fromkeys([*known, *axioms, question]) if term is not t.TRUE]
-        if t.FALSE in terms:
+        self._is_asked = t.FALSE not in terms
+        if not self._is_asked:
             return "unsat", []
         self._tell_bytes(terms)
         self.count += 1
@@ -241,6 +257,35 @@ class Houdini:
         if self._remaining() <= 0:
             raise OutOfTime
         return min(QUERY_SECONDS, self._remaining())
+
+    def reduce(self, summaries: dict[int, Summary]) -> None:
+        """Leaves out claims that the proof does not need; those that paths were built with stay."""
+        wanted: dict[Claim, None] = {}
+        for pc, summary in summaries.items():
+            for is_after, definitions in ((False, summary.begins), (True, summary.returns)):
+                for register, value in definitions.items():
+                    wanted[Claim(pc, not is_after, equation(self._names, register, value, is_after))] = None
+            if summary.frame is not None:
+                wanted[Claim(pc, False, FRAME)] = None
+        for question in self.questions:
+            if question.path.end is End.BAD:
+                needed = question.needed(None, summaries, self._seconds())
+                if needed is None:
+                    return
+                wanted.update(dict.fromkeys(needed))
+        done: set[Claim] = set()
+        while len(done) < len(wanted):
+            for claim in [claim for claim in wanted if claim not in done]:
+                done.add(claim)
+                for question in self.questions:
+                    if claim in question.goals(summaries):
+                        needed = question.needed(claim, summaries, self._seconds())
+                        if needed is None:
+                            return
+                        wanted.update(dict.fromkeys(needed))
+        for pc, summary in summaries.items():
+            summary.requires = {term: None for term in summary.requires if Claim(pc, True, term) in wanted}
+            summary.ensures = {term: None for term in summary.ensures if Claim(pc, False, term) in wanted}
 
     def open_ends(self, summaries: Summaries) -> list[Path]:
         """The bad ends that the claims do not exclude."""

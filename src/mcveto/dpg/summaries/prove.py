@@ -33,7 +33,7 @@ RUNS = 40
 RUN_STEPS = 800
 ALL_STEPS = 16000
 SEEDS = 4
-MODELS = 4
+MODELS = 3
 MODEL_SECONDS = 5.0
 LONG_RUN = 300_000
 PRUNE_SECONDS = 0.3
@@ -107,6 +107,10 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
     interesting = sorted(n for n in vocabulary.numbers if abs(n) < 1 << 16)
     for number in range(RUNS):
         sampler.run(random_inputs(number, seed, interesting, bits), RUN_STEPS, seed + number % SEEDS)
+        if sampler.violating:
+            violation = violated_by(program, sampler.violating[-1], RUN_STEPS)
+            if violation is not None:
+                return Found(paths, {}, (), sampler.evidence(), violation=violation)
         if sampler.steps > ALL_STEPS:
             break
     summaries = {pc: candidates.convention(names, sampler.observed[pc], vocabulary, pc) for pc in procedures}
@@ -118,7 +122,7 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
             break
     found = Found(paths, summaries, houdini.open_ends(summaries), sampler.evidence())
     for stage in (candidates.relations, candidates.by_condition):
-        if not found.open_ends:
+        if not found.open_ends or found.violation is not None:
             break
         for pc in procedures:
             more = stage(names, vocabulary, sampler.observed[pc], pc, summaries[pc])
@@ -126,8 +130,10 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
             summaries[pc].ensures.update(more.ensures)
         houdini.filter(summaries)
         found.open_ends = houdini.open_ends(summaries)
-    if found.open_ends:
-        found.violation = _violation(program, houdini, summaries, sampler.violating, remaining)
+        if found.open_ends:
+            found.violation = _violation(program, houdini, summaries, remaining)
+    if not found.open_ends:
+        houdini.reduce(summaries)
     found.solver_calls = sum(question.count for question in houdini.questions)
     return found
 
@@ -136,14 +142,9 @@ def _violation(
     program: Program,
     houdini: Houdini,
     summaries: dict[int, Summary],
-    seen: Sequence[Sequence[int]],
     remaining: Callable[[], float],
 ) -> Verdict | None:
-    """A violation by inputs that the open ends of the program's own paths suggest, or that a sample run met."""
-    for inputs in seen:
-        found = violated_by(program, inputs, RUN_STEPS)
-        if found is not None:
-            return found
+    """A violation by inputs that the open ends of the program's own paths suggest."""
     for question in houdini.questions:
         tried: list[list[int]] = []
         while question.path.procedure is None and question.path.end is End.BAD and len(tried) < MODELS:

@@ -12,6 +12,7 @@ from typing import Any
 from mcveto.dpg.replay import confirm
 from mcveto.dpg.runs import Choices, Ending, Run
 from mcveto.dpg.violation_inputs import violation_inputs
+from mcveto.machine.compiled import CompiledMachine
 from mcveto.machine.concolic import Assignment
 from mcveto.machine.emulator import Machine
 from mcveto.machine.pcode import FreshOrigin
@@ -38,6 +39,8 @@ class _Recorded(Machine):
 def violated_by(program: Program, inputs: Sequence[int], max_steps: int) -> Verdict | None:
     """The violation of a run with these inputs, all else zero, if it reaches a target."""
     if program.input_registers or program.input_memory:
+        return None
+    if program.machine(InputSource(inputs), make=CompiledMachine).run(max_steps).kind != "target":
         return None
     source = InputSource(inputs)
     machine = program.machine(source, make=_Recorded)
