@@ -44,7 +44,7 @@ def test_the_checker_imports_only_what_is_trusted() -> None:
 
 def test_the_checker_is_short() -> None:
     assert lines_of_code(FILES) < 800
-    assert lines_of_code([PROCEDURES]) < 250
+    assert lines_of_code([PROCEDURES]) < 300
 
 
 def lines_of_code(names: Iterable[str]) -> int:

@@ -31,11 +31,13 @@ BROKEN = {
     # the innermost writes into the frame of the first caller
     "pointer": "e825000000f4c38b44240485c0750b8b4c2408c70108000000c3488b4c24085150e8e1ffffff83c408c3f4",
     # one of 50,000 does
-    "rare pointer": "e82c000000f4c38b44240485c07501c33d50c30000750a8b4c2408c70108000000488b4c24085150e8daffffff83c408c3f4",
+    "rare pointer": "e82c000000f4c38b44240485c07501c33d50c30000750a8b4c2408c70108"
+    "000000488b4c24085150e8daffffff83c408c3f4",
     # the innermost returns to another place
     "return address": "e822000000f4c38b44240485c07508c704242f100000c3488b4c24085150e8e4ffffff83c408c3f4",
     # one of 50,000 does
-    "rare return address": "e829000000f4c38b44240485c07501c33d50c300007507c704242f100000488b4c24085150e8ddffffff83c408c3f4",
+    "rare return address": "e829000000f4c38b44240485c07501c33d50c300007507c704242f100000"
+    "488b4c24085150e8ddffffff83c408c3f4",
     # the innermost returns with something pushed
     "unbalanced": "e81c000000f4c38b44240485c0750250c3488b4c24085150e8eaffffff83c408c3f4",
     # one of 50,000 pops an argument
@@ -43,15 +45,18 @@ BROKEN = {
     # the innermost leaves all activations at once
     "long jump": "e821000000f4c38b44240485c075078b642408ebe7c3488b4c24085150e8e5ffffff83c408c3f4",
     # one of 50,000 does
-    "rare long jump": "e828000000f4c38b44240485c07501c33d50c3000075068b642408ebdf488b4c24085150e8deffffff83c408c3f4",
+    "rare long jump": "e828000000f4c38b44240485c07501c33d50c3000075068b642408ebdf48"
+    "8b4c24085150e8deffffff83c408c3f4",
     # one of 50,000 changes a register that the first caller relies on
     "saved register": "e823000000f4c38b44240485c07501c33d50c30000750143488b4c24085150e8e3ffffff83c408c3f4",
     # one of 50,000 writes above its arguments
-    "caller frame": "e82a000000f4c38b44240485c07501c33d50c300007508c744240c08000000488b4c24085150e8dcffffff83c408c3f4",
+    "caller frame": "e82a000000f4c38b44240485c07501c33d50c300007508c744240c080000"
+    "00488b4c24085150e8dcffffff83c408c3f4",
     # one of 50,000 returns something else
     "result": "e826000000f4c38b44240485c07501c3488b4c24085150e8ebffffff83c408817c240450c30000750140c3f4",
     # one of 30,000 writes at a distance that depends on its argument
-    "far up": "e82f000000f4c38b44240485c07501c33d30750000750d8d0cc48d0c81c7410c08000000488b4c24085150e8d7ffffff83c408c3f4",
+    "far up": "e82f000000f4c38b44240485c07501c33d30750000750d8d0cc48d0c81c7"
+    "410c08000000488b4c24085150e8d7ffffff83c408c3f4",
 }
 
 
