@@ -162,7 +162,9 @@ class ProcedureChecker(Checker):
             step = self._steps.interpreter.execute(instruction, domain)
         except Fault as fault:
             if fault.kind is FaultKind.SYSTEM_CALL:
-                here = Outcome(domain.guard, domain.registers, domain.memory, Transfer.JUMP, point.pc, point.pc)
+                cells = self._program.decoder.layout.cells
+                registers = {cell.number: domain.read_register(cell) for cell in cells}
+                here = Outcome(domain.guard, registers, domain.memory, Transfer.JUMP, point.pc, point.pc)
                 guard = (*point.guard, *domain.guard, z3.Not(self._exits(here)))
                 yield self._obligation(own, f"system call {where}", point, guard)
             return
