@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 Counts = dict[str, float | int]
 DEFAULT_TIMEOUT = 300.0
 _REPORT_SECONDS = 0.05
+# Of the time left, and never more than so many seconds: the other ways should have their turn.
 RECURSION_SHARE = 0.4
+LONGEST_SUMMARIES = 300.0
+LONGEST_PATHS = 120.0
 
 # Every choice of the contract; those that exist are marked.
 ENGINES = {"dpg": True, "bmc": True, "symex": True, "cegar": False, "portfolio": True}
@@ -261,10 +264,10 @@ def _of_recursion(program: Program, seconds: float, seed: int, tell: Callable[[C
     from mcveto.dpg.summaries.prove import verdict_by_summaries
     from mcveto.engines.symex import symex
 
-    proved = verdict_by_summaries(program, RECURSION_SHARE * seconds, seed)
+    proved = verdict_by_summaries(program, min(RECURSION_SHARE * seconds, LONGEST_SUMMARIES), seed)
     if proved is not None:
         return proved
-    found = symex(program, RECURSION_SHARE * seconds, tell, False)
+    found = symex(program, min(RECURSION_SHARE * seconds, LONGEST_PATHS), tell, False)
     return found if found.kind == "violated" else None
 
 

@@ -5,7 +5,8 @@ runs suggest; candidate invariants in stages, filtered by Houdini; property-dire
 every exit is turned into a proof and checked again; a path to an exit is run as a test, and what it explores starts the
 next round. Nothing found is believed: PROVED needs `recheck`, VIOLATED needs `confirm`.
 
-Where this gives up, or does not come to an end in its share of the time, the strategy of the paper takes over.
+Where this gives up, or does not come to an end in its share of the time, summaries of procedures are tried (see
+`summaries.prove`), and the strategy of the paper takes over.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ PAUSE_SECONDS = 6.0
 PAUSE_SHARE = 0.3
 RECURSION_AFTER = 3.0
 RECURSION_SHARE = 0.5
+GIVE_UP_SHARE = 0.4
 SHALLOW = 3
 EXPLORE_SHARE = 0.3
 EXIT_SECONDS = 3.0
@@ -152,7 +154,7 @@ class AutoDriver(Driver):
             return self._unknown("time-out")
         except Decided as decided:
             return decided.verdict
-        answer = self._by_summaries(self._remaining()) if is_recursive else None
+        answer = self._by_summaries(self._remaining() * (1 if is_recursive else GIVE_UP_SHARE))
         answer = answer or self._by_splitting(self._remaining(), is_recursive)
         return answer if answer is not None else self._unknown(reason)
 
