@@ -172,7 +172,7 @@ class ProcedureChecker(Checker):
             yield self._obligation(own, f"{error} {where}", point, (*point.guard, *domain.guard))
             return
         guard = (*point.guard, *domain.guard)
-        if domain.guard and self._is_impossible(guard, point.behind):
+        if domain.has_decided and self._is_impossible(guard, point.behind):
             return
         after = replace(
             point,
