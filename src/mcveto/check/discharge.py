@@ -121,7 +121,7 @@ def refuted(obligation: Obligation, effort: Effort) -> str:
             if answer == "unsat":
                 return _bitwuzla(solver.to_smt2(), effort.timeout)
         # Not all bytes that are known may have been stated: only a refutation counts.
-        if _bitwuzla(solver.to_smt2(), max(timeout, 2.0)) == "unsat":
+        if _bitwuzla(solver.to_smt2(), max(timeout, 0.3 * effort.timeout)) == "unsat":
             return "unsat"
     return "unknown"
 
