@@ -25,9 +25,8 @@ Counts = dict[str, float | int]
 DEFAULT_TIMEOUT = 300.0
 _REPORT_SECONDS = 0.05
 # Of the time left, and never more than so many seconds: the other ways should have their turn.
-RECURSION_SHARE = 0.4
+SUMMARIES_SHARE = 0.4
 LONGEST_SUMMARIES = 300.0
-LONGEST_PATHS = 120.0
 
 # Every choice of the contract; those that exist are marked.
 ENGINES = {"dpg": True, "bmc": True, "symex": True, "cegar": False, "portfolio": True}
@@ -67,6 +66,10 @@ class Question:
     """For bmc: how often a loop is entered again."""
     merge: bool = False
     """For symex: whether paths that meet become one."""
+    alongside: bool = True
+    """For strategy auto: whether paths are explored in turns with it."""
+    certificate: bool = False
+    """Whether a proof without a certificate is none."""
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -214,7 +217,7 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
         verdict = replace(verdict, aftermath=after.lines(verdict.at))
     from mcveto.self_check import supported
 
-    return attached.explained(supported(program, verdict, question, remaining(), attached.names))
+    return attached.explained(supported(attached, verdict, question, remaining()))
 
 
 def _engine(
@@ -251,24 +254,17 @@ def _engine(
     limits = Limits(seconds=remaining())
     if question.strategy == "auto" and question.fold != "pc":
         from mcveto.dpg.auto_driver import AutoDriver
+        from mcveto.engines.alongside import Alongside
 
-        def of_recursion(seconds: float) -> Verdict | None:
-            return _of_recursion(program, seconds, question.seed, tell) if question.fold == "auto" else None
+        def by_summaries(seconds: float) -> Verdict | None:
+            from mcveto.dpg.summaries.prove import verdict_by_summaries
 
-        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting, of_recursion).run()
+            return verdict_by_summaries(program, min(SUMMARIES_SHARE * seconds, LONGEST_SUMMARIES), question.seed)
+
+        turn = Alongside(program, remaining(), not question.certificate).turn if question.alongside else None
+        ask = by_summaries if question.fold == "auto" else None
+        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting, turn, ask).run()
     return by_splitting(limits)
-
-
-def _of_recursion(program: Program, seconds: float, seed: int, tell: Callable[[Counts, str], None]) -> Verdict | None:
-    """Where recursion has no small bound: summaries prove, and symbolic execution finds violations."""
-    from mcveto.dpg.summaries.prove import verdict_by_summaries
-    from mcveto.engines.symex import symex
-
-    proved = verdict_by_summaries(program, min(RECURSION_SHARE * seconds, LONGEST_SUMMARIES), seed)
-    if proved is not None:
-        return proved
-    found = symex(program, min(RECURSION_SHARE * seconds, LONGEST_PATHS), tell, False)
-    return found if found.kind == "violated" else None
 
 
 def _confirmed(program: Program, verdict: Verdict, watched: Container[int]) -> Verdict:

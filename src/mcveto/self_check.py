@@ -10,46 +10,49 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mcveto.verdict import Verdict
+from mcveto.verdict import SELF_CHECK_FAILED, Verdict
 
 if TYPE_CHECKING:
     from mcveto.check.certificate import Certificate
     from mcveto.dpg.evidence import Evidence
-    from mcveto.program.program import Program
+    from mcveto.dpg.proof import Proof
+    from mcveto.dpg.summaries.summary import ProcedureProof
+    from mcveto.engines.record import PathProof
+    from mcveto.property.attach import Attached
     from mcveto.search import Question
 
-FAILED = "self-check failed: "
 # One obligation of the self-check may take this long; `mcveto check` allows more.
 OBLIGATION_SECONDS = 20.0
 
 
-def supported(
-    program: Program, verdict: Verdict, question: Question, seconds: float, watched: tuple[str, ...] = ()
-) -> Verdict:
+def supported(attached: Attached, verdict: Verdict, question: Question, seconds: float) -> Verdict:
     """The verdict with what supports it, or UNKNOWN if it does not stand."""
     if verdict.kind != "proved":
-        return replace(verdict, is_internal_error=verdict.is_internal_error or verdict.reason.startswith(FAILED))
-    is_lowered = program.image.format == "while"
-    if watched or program.spec.models or is_lowered:
-        what = "While programs" if is_lowered else "library models"
-        what = f"the typestate properties {', '.join(watched)}" if watched else what
-        note = f"no certificate: the checker does not know {what} yet"
-        return replace(verdict, proof=None, evidence=None, warnings=(note,))
-    if verdict.proof is None and question.engine != "dpg":
-        return replace(verdict, warnings=(f"engine {question.engine} writes no certificate that could be checked",))
+        return replace(
+            verdict, is_internal_error=verdict.is_internal_error or verdict.reason.startswith(SELF_CHECK_FAILED)
+        )
+    engine = verdict.found_by or question.engine
+    if verdict.proof is None and engine != "dpg":
+        return replace(verdict, warnings=(f"no certificate: what engine {engine} did cannot be written as one",))
     if verdict.proof is None:
         return _refused(verdict, "no proof was handed over", certificate="")
-    from mcveto.certify import certificate_of
     from mcveto.check.certificate import to_text
-    from mcveto.cli.main import VERSION
 
-    certificate = certificate_of(program, verdict.proof, VERSION, question.steps == "instruction")
+    certificate = _certificate(attached, verdict.proof, question)
+    if certificate is None:
+        warning = f"no certificate: that of engine {engine} would be too long"
+        return replace(verdict, proof=None, warnings=(warning,))
     text = to_text(certificate)
     support: dict[str, object] = {"locations": len(certificate.locations), "obligations": None}
     if question.self_check or certificate.procedures:
         from mcveto.check.discharge import Effort, check
 
-        checked = check(certificate, program.image, Effort(timeout=max(1.0, min(OBLIGATION_SECONDS, seconds))))
+        image = attached.program.image
+        checked = check(certificate, image, Effort(timeout=max(1.0, min(OBLIGATION_SECONDS, seconds))))
+        if checked.undecided and engine != "dpg":
+            # The exploration was checked in its own way (see `engines.recheck`).
+            warning = f"the certificate is not checked: {checked.problem}"
+            return replace(verdict, proof=None, certificate=text, support=support, warnings=(warning,))
         if checked.undecided:
             return replace(verdict, kind="unknown", reason=f"self-check: {checked.problem}", proof=None)
         if checked.problem:
@@ -59,11 +62,27 @@ def supported(
     return replace(verdict, proof=None, evidence=None, certificate=text, support=support | happens, warnings=warnings)
 
 
+def _certificate(
+    attached: Attached, proof: Proof | PathProof | ProcedureProof, question: Question
+) -> Certificate | None:
+    from mcveto.certify import certificate_of, context_of
+    from mcveto.cli.main import VERSION
+    from mcveto.dpg.proof import Proof
+    from mcveto.dpg.summaries.summary import ProcedureProof
+
+    context = context_of(attached)
+    if isinstance(proof, Proof | ProcedureProof):
+        return certificate_of(attached.program, proof, VERSION, question.steps == "instruction", context)
+    from mcveto.certify_paths import certificate_of_paths
+
+    return certificate_of_paths(attached.program, proof, VERSION, context)
+
+
 def _refused(verdict: Verdict, problem: str, certificate: str) -> Verdict:
     return replace(
         verdict,
         kind="unknown",
-        reason=f"{FAILED}{problem}",
+        reason=f"{SELF_CHECK_FAILED}{problem}",
         proof=None,
         certificate=certificate,
         is_internal_error=True,

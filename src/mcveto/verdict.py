@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from mcveto.dpg.evidence import Evidence
     from mcveto.dpg.proof import Proof
     from mcveto.dpg.summaries.summary import ProcedureProof
+    from mcveto.engines.record import PathProof
 
 EXIT_CODES = {"proved": 0, "violated": 10, "unknown": 5}
 EXIT_INTERNAL = 70
@@ -27,6 +28,14 @@ STATISTICS = (
     "locations",
     "nodes",
 )
+
+
+SELF_CHECK_FAILED = "self-check failed: "
+
+
+def self_check_reason(problem: str) -> str:
+    """Why a proof is not believed: a defect of ours if it was refuted, none if nobody could decide it."""
+    return f"self-check: {problem}" if problem.endswith(" unknown") else f"{SELF_CHECK_FAILED}{problem}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,7 @@ class Verdict:
     """What can happen after the violation, if that was asked."""
     is_internal_error: bool = False
     """Unknown because of a defect of our own."""
-    proof: Proof | ProcedureProof | None = None
+    proof: Proof | PathProof | ProcedureProof | None = None
     """What the engine claims, until it is written down as the certificate."""
     evidence: Evidence | None = None
     """What the runs behind a proof show to be reachable."""
@@ -64,6 +73,8 @@ class Verdict:
     support: dict[str, object] = field(default_factory=dict)
     """How a proof was checked, and what happens in the runs it speaks of."""
     warnings: tuple[str, ...] = ()
+    found_by: str = ""
+    """The engine that found it, where it is not the one that was asked."""
 
     @property
     def headline(self) -> str:

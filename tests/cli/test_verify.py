@@ -25,6 +25,7 @@ KEYS = [
     "inputs",
     "confirmed_by",
     "assumptions",
+    "warnings",
     "stats",
     "proof",
     "command",

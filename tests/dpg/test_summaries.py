@@ -45,13 +45,11 @@ BROKEN = {
     # the innermost leaves all activations at once
     "long jump": "e821000000f4c38b44240485c075078b642408ebe7c3488b4c24085150e8e5ffffff83c408c3f4",
     # one of 50,000 does
-    "rare long jump": "e828000000f4c38b44240485c07501c33d50c3000075068b642408ebdf48"
-    "8b4c24085150e8deffffff83c408c3f4",
+    "rare long jump": "e828000000f4c38b44240485c07501c33d50c3000075068b642408ebdf488b4c24085150e8deffffff83c408c3f4",
     # one of 50,000 changes a register that the first caller relies on
     "saved register": "e823000000f4c38b44240485c07501c33d50c30000750143488b4c24085150e8e3ffffff83c408c3f4",
     # one of 50,000 writes above its arguments
-    "caller frame": "e82a000000f4c38b44240485c07501c33d50c300007508c744240c080000"
-    "00488b4c24085150e8dcffffff83c408c3f4",
+    "caller frame": "e82a000000f4c38b44240485c07501c33d50c300007508c744240c08000000488b4c24085150e8dcffffff83c408c3f4",
     # one of 50,000 returns something else
     "result": "e826000000f4c38b44240485c07501c3488b4c24085150e8ebffffff83c408817c240450c30000750140c3f4",
     # one of 30,000 writes at a distance that depends on its argument

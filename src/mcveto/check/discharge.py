@@ -155,7 +155,8 @@ def _contradicted(obligation: Obligation, model: Any) -> list[Any]:
             while z3.is_store(memory):
                 memory = memory.children()[0]
             address = model.eval(index, model_completion=True).as_long()
-            byte = obligation.known(memory.decl().name(), address) if z3.is_const(memory) else None
+            # Only of the memory of the state, not of one that the history remembers.
+            byte = obligation.known(address) if z3.is_const(memory) and str(memory) == "mem" else None
             fact = memory[z3.BitVecVal(address, index.size())] == byte if byte is not None else None
             if fact is not None and not z3.is_true(model.eval(fact, model_completion=True)):
                 facts[address] = fact

@@ -28,7 +28,7 @@ import z3
 
 from mcveto.check import certificate as file
 from mcveto.check.certificate import Certificate
-from mcveto.check.obligations import Checker, Obligation, number, parse
+from mcveto.check.obligations import Checker, Obligation, number, symbols
 from mcveto.check.steps import Outcome, Rejected
 from mcveto.check.values import CheckerDomain, Formula, Value, Vocabulary, all_of, vector
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
@@ -89,7 +89,7 @@ class Point:
 
 class ProcedureChecker(Checker):
     def __init__(self, certificate: Certificate, program: Program) -> None:
-        if certificate.locations or certificate.start:
+        if certificate.locations or certificate.start or certificate.history:
             raise Rejected("locations and procedures in one certificate")
         super().__init__(certificate, program)
         self._bits = self._row.address_bits
@@ -109,7 +109,7 @@ class ProcedureChecker(Checker):
         before |= {"mem": self._vocabulary.memory, EXPECTED: self._expected}
         after = {f"{AFTER}{cell.name}": self._after.variable(cell) for cell in cells}
         after |= {f"{AFTER}mem": self._after.memory}
-        requires, ensures = parse(item.requires, before), parse(item.ensures, before | after)
+        requires, ensures = _parse(item.requires, before), _parse(item.ensures, before | after)
         return Summary(all_of(requires or [z3.BoolVal(True)]), all_of(ensures or [z3.BoolVal(True)]), item.frame)
 
     def obligations(self, part: int) -> Iterator[Obligation]:
@@ -165,7 +165,7 @@ class ProcedureChecker(Checker):
                 cells = self._program.decoder.layout.cells
                 registers = {cell.number: domain.read_register(cell) for cell in cells}
                 here = Outcome(domain.guard, registers, domain.memory, Transfer.JUMP, point.pc, point.pc)
-                guard = (*point.guard, *domain.guard, z3.Not(self._exits(here)))
+                guard = (*point.guard, *domain.guard, z3.Not(self.exits(here)))
                 yield self._obligation(own, f"system call {where}", point, guard)
             return
         except Unsupported as error:
@@ -296,7 +296,7 @@ class ProcedureChecker(Checker):
 
     def _obligation(self, own: int | None, what: str, point: Point, formulas: Sequence[Formula]) -> Obligation:
         start = "the entry" if own is None else f"{own:#x}"
-        known = self._fixed if own is not None else self._initial
+        known = self._fixed_byte if own is not None else self._space.initial_byte
         return Obligation(f"from {start}: {what}", (*formulas, *_kept(formulas, point.behind)), known)
 
     def _is_impossible(self, guard: Sequence[Formula], behind: Sequence[Behind]) -> bool:
@@ -304,6 +304,19 @@ class ProcedureChecker(Checker):
         solver.set("timeout", PRUNE_MILLISECONDS)
         solver.add(*guard, *_kept(guard, behind))
         return bool(solver.check() == z3.unsat)
+
+
+def _parse(texts: Sequence[str], names: dict[str, Any]) -> list[Formula]:
+    """Conditions as formulas over the names."""
+    for text in texts:
+        symbols(text)
+    try:
+        parsed = list(z3.parse_smt2_string("\n".join(f"(assert {text})" for text in texts), decls=names))
+    except z3.Z3Exception as error:
+        raise Rejected(f"a claim is not a condition on the state: {error}") from None
+    if len(parsed) != len(texts):
+        raise Rejected("a claim is not one condition")
+    return parsed
 
 
 def _kept(formulas: Sequence[Formula], behind: Sequence[Behind]) -> list[Formula]:

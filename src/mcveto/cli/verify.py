@@ -118,6 +118,7 @@ def command(
         events=tuple(map(parse_event, events)),
         unwind=unwind,
         merge=merge,
+        certificate=proof is not None,
     )
     spec = with_typestates(read_spec(**options), typestates)
     if "reach" in properties and not any(item.name == "reach" for item in spec.properties):
