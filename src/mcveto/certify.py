@@ -17,15 +17,14 @@ from mcveto.check.certificate import (
     Binary,
     Certificate,
     Edge,
-    Frame,
     History,
     Location,
-    Procedure,
     Question,
     Source,
     sealed,
     source,
 )
+from mcveto.check.records import Frame, Procedure
 from mcveto.dpg.location import ANY, Blocks, Fold
 from mcveto.dpg.location import Location as GraphLocation
 from mcveto.dpg.outcomes import Outcome, OutcomeTable

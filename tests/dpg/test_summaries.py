@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from mcveto.certify import certificate_of
-from mcveto.check.certificate import Certificate, Frame, sealed
+from mcveto.check.certificate import Certificate, sealed
 from mcveto.check.discharge import Effort, check
+from mcveto.check.records import Frame
 from mcveto.dpg.summaries.prove import verdict_by_summaries
 from mcveto.dpg.summaries.state import Frame as Frame_
 from mcveto.dpg.summaries.summary import ProcedureProof
@@ -84,7 +85,7 @@ def example(name: str) -> Program:
 
 def certificate(program: Program) -> Certificate:
     verdict = verdict_by_summaries(program, SECONDS)
-    assert verdict is not None and verdict.kind == "proved" and verdict.proof is not None
+    assert verdict is not None and verdict.kind == "proved" and isinstance(verdict.proof, ProcedureProof)
     return certificate_of(program, verdict.proof, "test")
 
 
@@ -175,7 +176,7 @@ def test_examples_are_never_answered_wrongly(path: Path) -> None:
     verdict = verdict_by_summaries(program, SECONDS)
     if verdict is not None:
         assert verdict.kind == ("violated" if "-bug-" in path.name else "proved")
-        if verdict.proof is not None:
+        if isinstance(verdict.proof, ProcedureProof):
             assert problem(program, certificate_of(program, verdict.proof, "test")) == ""
 
 

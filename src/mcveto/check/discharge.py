@@ -20,7 +20,7 @@ import z3
 
 from mcveto.check.certificate import Certificate
 from mcveto.check.obligations import Checker, Obligation, read_program
-from mcveto.check.procedures import ProcedureChecker
+from mcveto.check.procedures import checker_of, obligations_of
 from mcveto.check.steps import Rejected
 from mcveto.program.image import Image
 from mcveto.program.program import Program
@@ -56,8 +56,7 @@ def check(certificate: Certificate, image: Image, effort: Effort) -> Checked:
     problem, undecided, count = "", False, 0
     try:
         program = read_program(certificate, image)
-        make = ProcedureChecker if certificate.procedures else Checker
-        for found, answer, number in _results(make(certificate, program), effort):
+        for found, answer, number in _results(checker_of(certificate, program), effort):
             count += number
             if found and (not problem or undecided):
                 problem, undecided = found, answer == "unknown"
@@ -76,7 +75,7 @@ def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
     """(problem or "", the solvers' answer, obligations) of the entry and of each location or procedure."""
     global _shared
     _shared = checker, effort
-    places = range(-1, len(checker.parts))
+    places = range(-1, len(checker.locations))
     jobs = min(effort.jobs, len(places))
     if jobs <= 1:
         yield from map(_check_place, places)
@@ -96,7 +95,7 @@ def _check_place(number: int) -> Result:
     checker, effort = _shared
     count = 0
     try:
-        for obligation in checker.obligations(number):
+        for obligation in obligations_of(checker, number):
             count += 1
             answer = refuted(obligation, effort)
             if answer != "unsat":

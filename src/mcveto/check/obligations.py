@@ -127,8 +127,7 @@ class Checker:
         self._vocabulary = Vocabulary(program.decoder.layout, self._row.address_bits)
         self._steps = Steps(program, self._vocabulary)
         self._halts = sorted(program.halts | {self._row.code_address(program.return_sentinel)})
-        self.locations = certificate.locations
-        self.parts: Sequence[object] = certificate.locations
+        self.locations: Sequence[Any] = certificate.locations
         self._places: dict[str, Place] = {}
         for location in certificate.locations:
             if location.id in self._places or location.id == HALT:
@@ -223,10 +222,6 @@ class Checker:
                 raise Rejected(f"{location.id}: '{note.name[:40]}' cannot become '{note.value[:40]}'")
             noted.setdefault(note.to, []).append((variable, value))
         return noted
-
-    def obligations(self, part: int) -> Iterator[Obligation]:
-        """Those of the entry (-1), or of a location."""
-        return iter([self.initiation()]) if part < 0 else self.consecution(self.locations[part])
 
     def initiation(self) -> Obligation:
         """Obligation 4: the entry state is like the end of a step that nothing precedes."""

@@ -20,15 +20,15 @@ proved for one of which nothing is known, so no formula has a quantifier.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import z3
 
-from mcveto.check import certificate as file
 from mcveto.check.certificate import Certificate
 from mcveto.check.obligations import Checker, Obligation, number, symbols
+from mcveto.check.records import Frame, Procedure
 from mcveto.check.steps import Outcome, Rejected
 from mcveto.check.values import CheckerDomain, Formula, Value, Vocabulary, all_of, vector
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
@@ -60,7 +60,7 @@ class Renamed(Vocabulary):
 class Summary:
     requires: Formula
     ensures: Formula
-    frame: file.Frame | None
+    frame: Frame | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,9 @@ class ProcedureChecker(Checker):
             if number(item.pc) in self._summaries:
                 raise Rejected(f"{item.pc} is listed twice")
             self._summaries[number(item.pc)] = self._read(item)
-        self.parts: list[int] = list(self._summaries)
+        self.locations = list(self._summaries)
 
-    def _read(self, item: file.Procedure) -> Summary:
+    def _read(self, item: Procedure) -> Summary:
         cells = self._program.decoder.layout.cells
         before = {cell.name: self._vocabulary.variable(cell) for cell in cells}
         before |= {"mem": self._vocabulary.memory, EXPECTED: self._expected}
@@ -114,7 +114,7 @@ class ProcedureChecker(Checker):
 
     def obligations(self, part: int) -> Iterator[Obligation]:
         """Those of the paths from the entry (-1), or from a procedure."""
-        own = None if part < 0 else self.parts[part]
+        own: int | None = None if part < 0 else self.locations[part]
         registers: dict[int, Value] = dict(self._program.registers) if own is None else {}
         guard = () if own is None else (self._summaries[own].requires,)
         pc = self._program.entry if own is None else own
@@ -150,12 +150,13 @@ class ProcedureChecker(Checker):
             domain = CheckerDomain(point.names, self._space, script)
             domain.registers, domain.memory = dict(point.registers), point.memory
             domain.fresh_count = point.fresh
-            yield from self._execute(own, point, hook, domain)
+            yield from self._execute(own, point, hook, domain, bool(script))
             scripts.extend(domain.other_ways)
 
     def _execute(
-        self, own: int | None, point: Point, hook: Instruction | None, domain: CheckerDomain
+        self, own: int | None, point: Point, hook: Instruction | None, domain: CheckerDomain, is_decision: bool
     ) -> Iterator[Point | Obligation]:
+        """The way through one instruction that the domain takes; `is_decision` if it was another one before."""
         where = f"at {point.pc:#x}"
         try:
             instruction = hook or self._fixed_instruction(point.pc)
@@ -172,7 +173,7 @@ class ProcedureChecker(Checker):
             yield self._obligation(own, f"{error} {where}", point, (*point.guard, *domain.guard))
             return
         guard = (*point.guard, *domain.guard)
-        if domain.has_decided and self._is_impossible(guard, point.behind):
+        if (is_decision or domain.other_ways) and self._is_impossible(guard, point.behind):
             return
         after = replace(
             point,
@@ -265,7 +266,7 @@ class ProcedureChecker(Checker):
             part for at, value in point.registers.items() for part in self._vocabulary.insignificant(cells[at], value)
         ]
 
-    def _keeping(self, frame: file.Frame | None, stack_pointer: Any) -> Callable[[Any], Formula]:
+    def _keeping(self, frame: Frame | None, stack_pointer: Any) -> Callable[[Any], Formula]:
         """Whether the byte at an address is kept by an activation that begins with this stack pointer."""
         if frame is None:
             return lambda address: z3.BoolVal(False)
@@ -277,7 +278,7 @@ class ProcedureChecker(Checker):
 
         return keeps
 
-    def _keeps_frame(self, frame: file.Frame, point: Point) -> Formula:
+    def _keeps_frame(self, frame: Frame, point: Point) -> Formula:
         """That neither a store of the path nor an activation within it writes what is to be kept."""
         start = Point(0, self._vocabulary, {}, self._vocabulary.memory, ())
         keeps = self._keeping(frame, self._pointer(start))
@@ -304,6 +305,17 @@ class ProcedureChecker(Checker):
         solver.set("timeout", PRUNE_MILLISECONDS)
         solver.add(*guard, *_kept(guard, behind))
         return bool(solver.check() == z3.unsat)
+
+
+def checker_of(certificate: Certificate, program: Program) -> Checker:
+    return (ProcedureChecker if certificate.procedures else Checker)(certificate, program)
+
+
+def obligations_of(checker: Checker, part: int) -> Iterable[Obligation]:
+    """Those of the entry (-1), or of a location or procedure."""
+    if isinstance(checker, ProcedureChecker):
+        return checker.obligations(part)
+    return [checker.initiation()] if part < 0 else checker.consecution(checker.locations[part])
 
 
 def _parse(texts: Sequence[str], names: dict[str, Any]) -> list[Formula]:

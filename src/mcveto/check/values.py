@@ -234,11 +234,6 @@ class CheckerDomain:
         for offset in offsets:
             yield address + offset & self._space.mask if isinstance(address, int) else address + offset
 
-    @property
-    def has_decided(self) -> bool:
-        """Whether there was another way to go."""
-        return bool(self._taken)
-
     def decide(self, condition: Value) -> bool:
         if isinstance(condition, int):
             return condition != 0
