@@ -89,8 +89,9 @@ def certificate(program: Program) -> Certificate:
     return certificate_of(program, verdict.proof, "test")
 
 
-def problem(program: Program, claim: Certificate) -> str:
-    return check(claim, program.image, Effort(timeout=120)).problem
+def problem(program: Program, claim: Certificate, seconds: float = 120) -> str:
+    """Why the checker refuses; also if it cannot decide in so many seconds per obligation."""
+    return check(claim, program.image, Effort(timeout=seconds)).problem
 
 
 Proved = tuple[Program, Certificate]
@@ -121,7 +122,7 @@ def test_what_breaks_the_callers_is_not_proved(name: str, tmp_path: Path) -> Non
     assert verdict is None or verdict.kind == "violated"
 
 
-@pytest.mark.parametrize("name", sorted(BROKEN))
+@pytest.mark.parametrize("name", NAMES)
 def test_the_checker_refuses_the_same_claims_about_broken_code(name: str, proved: Proved, tmp_path: Path) -> None:
     broken = program_of(tmp_path, BROKEN[name])
     empty = certificate_of(broken, ProcedureProof(()), "test")
@@ -146,14 +147,14 @@ def test_the_checker_refuses_lies(proved: Proved) -> None:
         {"pc": "0x1037"},
     ]
     for lie in lies:
-        assert problem(program, changed(claim, **lie)), lie
+        assert problem(program, changed(claim, **lie), 5), lie
 
 
 def test_the_checker_refuses_what_is_no_claim(proved: Proved) -> None:
     program, claim = proved
     (procedure,) = claim.procedures
     for text in ("(= |after EAX| EAX)", "true) (assert false", "nonsense", ""):
-        assert problem(program, changed(claim, requires=(*procedure.requires, text))), text
+        assert problem(program, changed(claim, requires=(*procedure.requires, text)), 5), text
     twice = sealed(msgspec.structs.replace(claim, procedures=(procedure, procedure)))
     assert "twice" in problem(program, twice)
     assert problem(program, sealed(msgspec.structs.replace(claim, procedures=())))
@@ -180,7 +181,9 @@ def test_examples_are_never_answered_wrongly(path: Path) -> None:
             assert problem(program, certificate_of(program, verdict.proof, "test")) == ""
 
 
-@pytest.mark.parametrize("name", ["x86-64/deep-id-safe-O0", "ppc32-be/deep-id-safe-O0"])
+@pytest.mark.parametrize(
+    "name", ["ppc32-be/deep-id-safe-O0", pytest.param("x86-64/deep-id-safe-O0", marks=pytest.mark.slow)]
+)
 def test_other_calling_conventions(name: str) -> None:
     program = example(name)
     assert problem(program, certificate(program)) == ""
