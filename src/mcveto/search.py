@@ -69,7 +69,7 @@ class Question:
     alongside: bool = True
     """For strategy auto: whether paths are explored in turns with it."""
     certificate: bool = False
-    """Whether a proof without a certificate is none."""
+    """Whether a certificate is wanted, however long."""
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -236,8 +236,14 @@ def _engine(
     from mcveto.dpg.fold_policy import run_with_fold
     from mcveto.dpg.frontiers import FrontierChoice
 
+    counted: Counts = {}
+
     def report(progress: Progress) -> None:
-        tell(progress.statistics(), progress.frontier)
+        counted.update(progress.statistics())
+        tell(counted, progress.frontier)
+
+    def report_turn(counts: Counts, place: str) -> None:
+        tell({**counts, **{name: count for name, count in counted.items() if count}}, place)
 
     report(Progress())
     single_steps = question.steps == "instruction"
@@ -261,7 +267,7 @@ def _engine(
 
             return verdict_by_summaries(program, min(SUMMARIES_SHARE * seconds, LONGEST_SUMMARIES), question.seed)
 
-        turn = Alongside(program, remaining(), not question.certificate).turn if question.alongside else None
+        turn = Alongside(program, remaining(), report_turn).turn if question.alongside else None
         ask = by_summaries if question.fold == "auto" else None
         return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting, turn, ask).run()
     return by_splitting(limits)

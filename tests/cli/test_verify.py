@@ -300,7 +300,7 @@ def test_one_rewritten_line_on_a_terminal(hard: list[str]) -> None:
 
     parent, child = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "mcveto", "verify", *hard, "--timeout", "3", "--seed", "1"],
+        [sys.executable, "-m", "mcveto", "verify", *hard, "--timeout", "10", "--seed", "1"],
         stdout=subprocess.PIPE,
         stderr=child,
         cwd=ROOT,
