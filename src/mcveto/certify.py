@@ -24,11 +24,13 @@ from mcveto.check.certificate import (
     sealed,
     source,
 )
+from mcveto.check.records import Frame, Procedure
 from mcveto.dpg.location import ANY, Blocks, Fold
 from mcveto.dpg.location import Location as GraphLocation
 from mcveto.dpg.outcomes import Outcome, OutcomeTable
 from mcveto.dpg.proof import Proof
 from mcveto.dpg.steps import Steps
+from mcveto.dpg.summaries.summary import ProcedureClaims, ProcedureProof
 from mcveto.dpg.ways import Kind
 from mcveto.logic import terms as t
 from mcveto.logic.smtlib import expression
@@ -64,8 +66,15 @@ def context_of(attached: Attached) -> Context:
 
 
 def certificate_of(
-    program: Program, proof: Proof, version: str, single_steps: bool = False, context: Context | None = None
+    program: Program,
+    proof: Proof | ProcedureProof,
+    version: str,
+    single_steps: bool = False,
+    context: Context | None = None,
 ) -> Certificate:
+    if isinstance(proof, ProcedureProof):
+        claims = tuple(map(_procedure, proof.procedures))
+        return assembled(program, version, context or Context(), (), (), procedures=claims)
     return _Writer(program, proof, single_steps).certificate(version, context or Context())
 
 
@@ -76,6 +85,7 @@ def assembled(
     start: tuple[str, ...],
     locations: tuple[Location, ...],
     history: tuple[History, ...] = (),
+    procedures: tuple[Procedure, ...] = (),
 ) -> Certificate:
     """The whole file, for a claim about a program."""
     image = program.image
@@ -100,7 +110,21 @@ def assembled(
             history=history,
             start=start,
             locations=locations,
+            procedures=procedures,
         )
+    )
+
+
+def _procedure(claims: ProcedureClaims) -> Procedure:
+    kept = None
+    if claims.frame is not None:
+        written = tuple((hex(start), hex(end)) for start, end in claims.frame.written)
+        kept = Frame(below=hex(claims.frame.stack[0]), above=hex(claims.frame.above), written=written)
+    return Procedure(
+        pc=hex(claims.pc),
+        requires=tuple(map(expression, claims.requires)),
+        ensures=tuple(map(expression, claims.ensures)),
+        frame=kept,
     )
 
 

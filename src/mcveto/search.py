@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 Counts = dict[str, float | int]
 DEFAULT_TIMEOUT = 300.0
 _REPORT_SECONDS = 0.05
+# Of the time left, and never more than so many seconds: the other ways should have their turn.
+SUMMARIES_SHARE = 0.4
+LONGEST_SUMMARIES = 300.0
 
 # Every choice of the contract; those that exist are marked.
 ENGINES = {"dpg": True, "bmc": True, "symex": True, "cegar": False, "portfolio": True}
@@ -282,8 +285,14 @@ def _engine(
         from mcveto.dpg.auto_driver import AutoDriver
         from mcveto.engines.alongside import Alongside
 
+        def by_summaries(seconds: float) -> Verdict | None:
+            from mcveto.dpg.summaries.prove import verdict_by_summaries
+
+            return verdict_by_summaries(program, min(SUMMARIES_SHARE * seconds, LONGEST_SUMMARIES), question.seed)
+
         turn = Alongside(program, remaining(), report_turn).turn if question.alongside else None
-        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting, turn, history).run()
+        ask = by_summaries if question.fold == "auto" else None
+        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting, turn, ask, history).run()
     return by_splitting(limits)
 
 

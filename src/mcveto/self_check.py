@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mcveto.check.certificate import Certificate
     from mcveto.dpg.evidence import Evidence
     from mcveto.dpg.proof import Proof
+    from mcveto.dpg.summaries.summary import ProcedureProof
     from mcveto.engines.record import PathProof
     from mcveto.property.attach import Attached
     from mcveto.search import Question
@@ -45,7 +46,7 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         return replace(verdict, proof=None, warnings=(warning,))
     text = to_text(certificate)
     support: dict[str, object] = {"locations": len(certificate.locations), "obligations": None}
-    if question.self_check:
+    if question.self_check or certificate.procedures:
         from mcveto.check.discharge import Effort, check
 
         image = attached.program.image
@@ -68,13 +69,16 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
     return replace(verdict, proof=None, evidence=None, certificate=text, support=support | happens, warnings=warnings)
 
 
-def _certificate(attached: Attached, proof: Proof | PathProof, question: Question) -> Certificate | None:
+def _certificate(
+    attached: Attached, proof: Proof | PathProof | ProcedureProof, question: Question
+) -> Certificate | None:
     from mcveto.certify import certificate_of, context_of
     from mcveto.cli.main import VERSION
     from mcveto.dpg.proof import Proof
+    from mcveto.dpg.summaries.summary import ProcedureProof
 
     context = context_of(attached)
-    if isinstance(proof, Proof):
+    if isinstance(proof, Proof | ProcedureProof):
         return certificate_of(attached.program, proof, VERSION, question.steps == "instruction", context)
     from mcveto.certify_paths import MAX_TEXT, SHORT_TEXT, certificate_of_paths
 
@@ -93,6 +97,10 @@ def _refused(verdict: Verdict, problem: str, certificate: str) -> Verdict:
     )
 
 
+def _cannot_halt(certificate: Certificate) -> bool:
+    return not any("halt" in location.steps for location in certificate.locations)
+
+
 def vacuity(evidence: Evidence | None, certificate: Certificate) -> tuple[dict[str, object], tuple[str, ...]]:
     """What the runs that were made show to be reachable, and warnings where a proof may rest on nothing happening."""
     if evidence is None:
@@ -101,7 +109,7 @@ def vacuity(evidence: Evidence | None, certificate: Certificate) -> tuple[dict[s
     warnings: list[str] = []
     if not evidence.entered:
         warnings.append("no instruction was executed at the entry: the proof rests on nothing happening")
-    elif not evidence.halted and not any("halt" in location.steps for location in certificate.locations):
+    elif not evidence.halted and not certificate.procedures and _cannot_halt(certificate):
         warnings.append("no run can reach a halt or return from the entry: all loop for ever or end in a fault")
     elif not evidence.halted:
         how = ", ".join(f"{count} by {ending}" for ending, count in evidence.endings.items())

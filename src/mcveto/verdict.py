@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from mcveto.dpg.evidence import Evidence
     from mcveto.dpg.history import History
     from mcveto.dpg.proof import Proof
+    from mcveto.dpg.summaries.summary import ProcedureProof
     from mcveto.engines.record import PathProof
 
 EXIT_CODES = {"proved": 0, "violated": 10, "unknown": 5}
@@ -64,7 +65,7 @@ class Verdict:
     """What can happen after the violation, if that was asked."""
     is_internal_error: bool = False
     """Unknown because of a defect of our own."""
-    proof: Proof | PathProof | None = None
+    proof: Proof | PathProof | ProcedureProof | None = None
     """What the engine claims, until it is written down as the certificate."""
     evidence: Evidence | None = None
     """What the runs behind a proof show to be reachable."""

@@ -27,15 +27,12 @@ from typing import Any
 
 import msgspec
 
+from mcveto.check.records import Procedure, Record
 from mcveto.errors import InputFileError
 
 FORMAT = "mcveto-certificate-2"
 ANY = "any"
 HALT = "halt"
-
-
-class Record(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A part of the file; a key that is not known is an error."""
 
 
 class Binary(Record):
@@ -105,7 +102,7 @@ class Source(Record):
     text: str
 
 
-class Certificate(Record):
+class Certificate(Record, omit_defaults=True):
     format: str
     mcveto: str
     binary: Binary
@@ -119,6 +116,8 @@ class Certificate(Record):
     history: tuple[History, ...]
     start: tuple[str, ...]
     locations: tuple[Location, ...]
+    procedures: tuple[Procedure, ...] = ()
+    """Instead of locations: every path is followed from one procedure to the next (see `check.procedures`)."""
     seal: str = ""
 
 

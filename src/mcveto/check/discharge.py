@@ -21,6 +21,7 @@ import z3
 
 from mcveto.check.certificate import Certificate
 from mcveto.check.obligations import Checker, Obligation, read_program
+from mcveto.check.procedures import checker_of, obligations_of
 from mcveto.check.steps import Rejected
 from mcveto.program.image import Image
 from mcveto.program.program import Program
@@ -57,7 +58,7 @@ def check(certificate: Certificate, image: Image, effort: Effort) -> Checked:
     problem, undecided, count = "", False, 0
     try:
         program = read_program(certificate, image)
-        for found, answer, number in _results(Checker(certificate, program), effort):
+        for found, answer, number in _results(checker_of(certificate, program), effort):
             count += number
             if found and (not problem or undecided):
                 problem, undecided = found, answer == "unknown"
@@ -76,7 +77,7 @@ _shared: tuple[Checker, Effort] | None = None
 
 
 def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
-    """(problem or "", the solvers' answer, obligations) of the entry and of each location."""
+    """(problem or "", the solvers' answer, obligations) of the entry and of each location or procedure."""
     global _shared
     _shared = checker, effort
     places = range(-1, len(checker.locations))
@@ -94,13 +95,12 @@ def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
 
 
 def _check_place(number: int) -> Result:
-    """Checks the obligations of one location (-1: of the entry)."""
+    """Checks the obligations of one location or procedure (-1: of the entry)."""
     assert _shared is not None
     checker, effort = _shared
     count = 0
     try:
-        obligations = [checker.initiation()] if number < 0 else checker.consecution(checker.locations[number])
-        for obligation in obligations:
+        for obligation in obligations_of(checker, number):
             count += 1
             answer = refuted(obligation, effort)
             if answer != "unsat":
@@ -125,7 +125,7 @@ def refuted(obligation: Obligation, effort: Effort) -> str:
             if answer == "unsat":
                 return _bitwuzla(solver.to_smt2(), effort.timeout)
         # Not all bytes that are known may have been stated: only a refutation counts.
-        if _bitwuzla(solver.to_smt2(), max(timeout, 2.0)) == "unsat":
+        if _bitwuzla(solver.to_smt2(), max(timeout, 0.3 * effort.timeout)) == "unsat":
             return "unsat"
     return "unknown"
 

@@ -108,7 +108,7 @@ def _require_same_question(certificate: Certificate, program: Program, typestate
         ("halts", program.halts, asked.halts),
         ("replaced functions", program.hooks, asked.replaced),
     ):
-        if sorted(found) != list(map(_number, claimed)):
+        if sorted(found) != list(map(number, claimed)):
             raise Rejected(f"its {what} are not those of its spec")
     named = any(item.name == "reach" for item in program.spec.properties)
     if asked.properties != (*(PROPERTIES if named else PROPERTIES[1:]), *typestates):
@@ -127,7 +127,7 @@ class Checker:
         self._vocabulary = Vocabulary(program.decoder.layout, self._row.address_bits)
         self._steps = Steps(program, self._vocabulary)
         self._halts = sorted(program.halts | {self._row.code_address(program.return_sentinel)})
-        self.locations = certificate.locations
+        self.locations: Sequence[Any] = certificate.locations
         self._places: dict[str, Place] = {}
         for location in certificate.locations:
             if location.id in self._places or location.id == HALT:
@@ -144,7 +144,7 @@ class Checker:
                 raise Rejected(f"{location.id}: call strings are kept everywhere or nowhere")
             names = [name for name in location.steps if name != HALT] + [edge.to for edge in edges]
             self._require_listed(names)
-            if set(map(_number, location.refuted)) & {self._places[name].pc for name in names}:
+            if set(map(number, location.refuted)) & {self._places[name].pc for name in names}:
                 raise Rejected(f"{location.id} refutes what it lists as a step")
         self._require_listed(self._start)
         self._pending = self._pending_addresses() if nested else {}
@@ -159,9 +159,9 @@ class Checker:
             code = tuple(bytes.fromhex(line.split(" ")[0]) for line in location.code)
         except ValueError:
             raise Rejected(f"{location.id}: code that is not hexadecimal") from None
-        pointers = [None if text == ANY else _number(text) for text in (location.stack_pointer, location.frame_pointer)]
-        frames = None if location.frames is None else tuple(map(_number, location.frames))
-        place = Place(location.id, _number(location.pc), code, pointers[0], pointers[1], frames)
+        pointers = [None if text == ANY else number(text) for text in (location.stack_pointer, location.frame_pointer)]
+        frames = None if location.frames is None else tuple(map(number, location.frames))
+        place = Place(location.id, number(location.pc), code, pointers[0], pointers[1], frames)
         if frames == ():
             raise Rejected(f"{location.id}: a location outside of every call")
         numbers = (place.pc, place.stack_pointer or 0, place.frame_pointer or 0, *(frames or ()))
@@ -177,7 +177,7 @@ class Checker:
     def _parse(self, certificate: Certificate) -> dict[str, Formula]:
         """The invariants as formulas over the state's variables."""
         texts = [c for location in certificate.locations for way in location.invariant for c in way]
-        used = {symbol.strip("|") for text in texts for symbol in _symbols(text)}
+        used = {symbol.strip("|") for text in texts for symbol in symbols(text)}
         cells = self._program.decoder.layout.cells
         names = {cell.name: self._vocabulary.variable(cell) for cell in cells if cell.name in used}
         names["mem"] = self._vocabulary.memory
@@ -217,7 +217,7 @@ class Checker:
             if value is None and z3.is_bv(variable) and _FRESH.fullmatch(note.value):
                 value = z3.BitVec(note.value, variable.size())
             elif value is None and z3.is_bv(variable) and _NUMBER.fullmatch(note.value):
-                value = z3.BitVecVal(_number(note.value), variable.size())
+                value = z3.BitVecVal(number(note.value), variable.size())
             if variable is None or value is None or variable.sort() != value.sort():
                 raise Rejected(f"{location.id}: '{note.name[:40]}' cannot become '{note.value[:40]}'")
             noted.setdefault(note.to, []).append((variable, value))
@@ -243,7 +243,7 @@ class Checker:
             if outcome.unsupported:
                 what, ends = f"{what} ({outcome.unsupported})", iter([z3.BoolVal(False)])
             elif outcome.system_call:
-                what, ends = f"{what} (system call)", iter([self._exits(outcome)])
+                what, ends = f"{what} (system call)", iter([self.exits(outcome)])
             else:
                 ends = self._ends(location, outcome)
             for safe in ends:
@@ -271,7 +271,7 @@ class Checker:
         """The listed steps along `edges` that expect `back`, or with the call string `frames`; and halts."""
         if frames is None and edges is not None:
             halts = [name for name in location.steps if name == HALT]
-            return halts + [edge.to for edge in edges if _number(edge.expecting) == back]
+            return halts + [edge.to for edge in edges if number(edge.expecting) == back]
         return [name for name in location.steps if name == HALT or self._places[name].frames == frames]
 
     def _pending_addresses(self) -> dict[str, set[int]]:
@@ -293,11 +293,11 @@ class Checker:
             activation, name = item
             begun += [(activation, step) for step in by_name[name].steps if step != HALT]
             for call in by_name[name].calls:
-                called = (call.to, _number(call.expecting))
+                called = (call.to, number(call.expecting))
                 callers.setdefault(called, set()).add(activation)
                 begun += [(called, call.to), *((activation, back) for back in returned.get(called, ()))]
             for edge in by_name[name].returns:
-                if _number(edge.expecting) == activation[1]:
+                if number(edge.expecting) == activation[1]:
                     returned.setdefault(activation, set()).add(edge.to)
                     begun += [(caller, edge.to) for caller in callers.get(activation, ())]
         pending: dict[str, set[int]] = {}
@@ -336,7 +336,7 @@ class Checker:
                 parts.append(outcome.memory[z3.BitVecVal(address + offset, self._row.address_bits)] == byte)
         return all_of([*parts, z3.substitute(self._invariants[place.name], *new)])
 
-    def _exits(self, outcome: Outcome) -> Formula:
+    def exits(self, outcome: Outcome) -> Formula:
         """That a system call ends the process."""
         convention = exit_convention(self._program)
         if convention is None:
@@ -354,13 +354,13 @@ class Checker:
         return None if fixed is None else fixed[0]
 
 
-def _number(text: str) -> int:
+def number(text: str) -> int:
     if not _NUMBER.fullmatch(text):
         raise Rejected(f"'{text}' is not a number")
     return int(text, 16)
 
 
-def _symbols(text: str) -> set[str]:
+def symbols(text: str) -> set[str]:
     """What a condition mentions, if it is one balanced expression; so it cannot smuggle in commands."""
     found: set[str] = set()
     depth, end = 0, 0

@@ -61,7 +61,7 @@ class Steps:
         self._program = program
         self._vocabulary = vocabulary
         self._row = program.decoder.row
-        self._interpreter: Interpreter[Value] = Interpreter(program.decoder)
+        self.interpreter: Interpreter[Value] = Interpreter(program.decoder)
         (stack_pointer,) = program.decoder.layout.named(self._row.stack_pointer)
         (frame_pointer,) = program.decoder.layout.named(self._row.frame_pointer)
         self._cells = stack_pointer.cell, frame_pointer.cell
@@ -127,7 +127,7 @@ class Steps:
             following = (instruction.pc + instruction.size) & self._row.address_mask
             ended = Outcome(domain.guard, domain.registers, domain.memory, Transfer.JUMP, following, following)
             try:
-                step = self._interpreter.execute(instruction, domain)
+                step = self.interpreter.execute(instruction, domain)
             except Fault as fault:
                 ended.system_call = True
                 return ended if fault.kind is FaultKind.SYSTEM_CALL else None

@@ -131,7 +131,7 @@ class CheckerDomain:
         self._script = tuple(script)
         self._taken: list[bool] = []
         self.other_ways: list[tuple[bool, ...]] = []
-        self._fresh = 0
+        self.fresh_count = 0
 
     def constant(self, value: int, bits: int) -> Value:
         return value & ((1 << bits) - 1)
@@ -249,5 +249,5 @@ class CheckerDomain:
         return way
 
     def fresh(self, bits: int, origin: FreshOrigin, usual: Value) -> Value:
-        self._fresh += 1
-        return z3.BitVec(f"fresh!{self._fresh}", bits)
+        self.fresh_count += 1
+        return z3.BitVec(f"fresh!{self.fresh_count}", bits)

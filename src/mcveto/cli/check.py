@@ -144,8 +144,10 @@ def _print(headline: str, certificate: Certificate, checked: Checked | None, qui
     for assumption in certificate.assumptions:
         print(one_line(f"assumption: {assumption}"))
     if checked is not None:
-        size = len(certificate.locations)
-        print(f"statistics: {checked.seconds:.2f} s, {size} locations, {checked.obligations} obligations")
+        size = f"{len(certificate.locations)} locations"
+        if certificate.procedures:
+            size = f"{len(certificate.procedures)} procedures"
+        print(f"statistics: {checked.seconds:.2f} s, {size}, {checked.obligations} obligations")
 
 
 def _record(certificate: Certificate, checked: Checked | None, problem: str) -> dict[str, Any]:

@@ -5,13 +5,15 @@ runs suggest; candidate invariants in stages, filtered by Houdini; property-dire
 every exit is turned into a proof and checked again; a path to an exit is run as a test, and what it explores starts the
 next round. Nothing found is believed: PROVED needs `recheck`, VIOLATED needs `confirm`.
 
-Where this gives up, or does not come to an end in its share of the time, the strategy of the paper takes over.
+Where this gives up, or does not come to an end in its share of the time, summaries of procedures are tried (see
+`summaries.prove`), and the strategy of the paper takes over.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import time
+from collections import Counter
 from collections.abc import Callable
 
 from mcveto.dpg.driver import Driver, Limits, Progress
@@ -63,6 +65,10 @@ LONGEST_TURN = 8.0
 PAUSE_AFTER = 15.0
 PAUSE_SECONDS = 6.0
 PAUSE_SHARE = 0.3
+RECURSION_AFTER = 3.0
+RECURSION_SHARE = 0.5
+GIVE_UP_SHARE = 0.4
+SHALLOW = 3
 EXPLORE_SHARE = 0.3
 EXIT_SECONDS = 3.0
 VARY_SECONDS = 0.5
@@ -84,6 +90,8 @@ RECOMBINED_ITERATIONS = 12
 Otherwise = Callable[[Limits, bool], Verdict]
 # What is found in so many seconds, or in a turn that is not measured in time (None).
 Alongside = Callable[[float | None], Verdict | None]
+# What summaries of procedures decide in so many seconds, if anything.
+BySummaries = Callable[[float], Verdict | None]
 
 
 class GiveUp(Exception):
@@ -121,9 +129,11 @@ class AutoDriver(Driver):
         report: Callable[[Progress], None] | None = None,
         otherwise: Otherwise | None = None,
         alongside: Alongside | None = None,
+        by_summaries: BySummaries | None = None,
         history: History | None = None,
     ) -> None:
-        """`otherwise` is the strategy to ask where this one does not get on, `alongside` one to take turns with."""
+        """`otherwise` is the strategy to ask where this one does not get on, `alongside` one to take turns with,
+        `by_summaries` what is made for recursion."""
         super().__init__(program, limits, seed, single_steps, report, speculate=False, history=history)
         self._runner = self._bounded = _Runner(
             program, self.blocks, limits.run_steps, seed, deepest_recursion=DEEPEST_UNFOLDED
@@ -133,6 +143,7 @@ class AutoDriver(Driver):
         self._code_ahead = CodeAhead(program, self._steps, self.blocks, self.graph)
         self._thresholds = Thresholds()
         self._otherwise = otherwise
+        self._summaries = by_summaries
         self._alongside = alongside
         self._turn_seconds = 0.0
         self._turns = 0
@@ -158,6 +169,9 @@ class AutoDriver(Driver):
             return self._unknown("time-out")
         except Decided as decided:
             return decided.verdict
+        answer = self._by_summaries(self._remaining() * (1 if is_recursive else GIVE_UP_SHARE))
+        if answer is not None:
+            return answer
         try:
             self._take_turns(0.5 * self._remaining())
         except Decided as decided:
@@ -176,8 +190,23 @@ class AutoDriver(Driver):
         spent = {"seconds": round(time.monotonic() - self._started, 3)}
         return dataclasses.replace(verdict, statistics={**verdict.statistics, **spent})
 
+    def _by_summaries(self, seconds: float) -> Verdict | None:
+        """What summaries of procedures prove or violate; they are asked once."""
+        ask, self._summaries = self._summaries, None
+        return ask(seconds) if ask is not None and seconds > 0 else None
+
+    def _is_recursive(self) -> bool:
+        """Whether calls were seen to recurse more than once or twice."""
+        return any(
+            count > SHALLOW for location in self.graph.by_location for count in Counter(location.frames or ()).values()
+        )
+
     def _pause(self) -> None:
         """What others solve quickly should not have to wait for us: takes turns with paths, and asks splitting once."""
+        if self._summaries is not None and time.monotonic() - self._started > RECURSION_AFTER and self._is_recursive():
+            answer = self._by_summaries(RECURSION_SHARE * self._remaining())
+            if answer is not None:
+                raise Decided(answer)
         own = time.monotonic() - self._own_since
         if self._turn_seconds and own >= self._turn_seconds:
             self._take_turns(min(0.6 * own, 0.5 * self._remaining()))

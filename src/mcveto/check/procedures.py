@@ -1,0 +1,354 @@
+"""Certificates about procedures (recursion of any depth): every path is followed, activations are known by summaries.
+
+A procedure is a program counter with what an activation requires of the state it begins in, what it ensures of the
+state behind its return, if it returns, and which memory it keeps. The claim of the certificate: every activation that
+begins at a procedure begins as required; if it returns, it returns to the address it is expected to, as ensured; on no
+path is a target. By induction over the steps of a run this follows from the obligations of the paths from the entry and
+from each procedure, on which an activation that begins is replaced by any state that its summary allows:
+
+- no path comes to a target, or to anything unsupported;
+- a return goes to the address that its activation expects: of a call that the path followed, the one behind it, else
+  the activation's own, `expected return`, of which nothing is known but what is required;
+- where an activation begins, what its procedure requires holds (`expected return` is what it will be expected to be);
+- where the own activation returns, what its procedure ensures holds, and the memory it keeps is kept.
+
+Code that could be overwritten, jumps to addresses that are not certain and paths without end are rejected.
+
+What a call keeps of memory is a sentence about all addresses. It is used at the addresses that a formula reads, and
+proved for one of which nothing is known, so no formula has a quantifier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import z3
+
+from mcveto.check.certificate import Certificate
+from mcveto.check.obligations import Checker, Obligation, number, symbols
+from mcveto.check.records import Frame, Procedure
+from mcveto.check.steps import Outcome, Rejected
+from mcveto.check.values import CheckerDomain, Formula, Value, Vocabulary, all_of, vector
+from mcveto.machine.faults import Fault, FaultKind, Unsupported
+from mcveto.machine.memory import EXECUTE
+from mcveto.machine.pcode import Instruction, Transfer
+from mcveto.machine.registers import Cell
+from mcveto.program.program import Program
+
+MAX_POINTS = 20_000
+PRUNE_MILLISECONDS = 500
+AFTER = "after "
+EXPECTED = "expected return"
+
+
+class Renamed(Vocabulary):
+    """The same names with something before them: another state."""
+
+    def __init__(self, plain: Vocabulary, prefix: str, address_bits: int) -> None:
+        super().__init__(plain.layout, address_bits)
+        self._prefix = prefix
+        self.memory = z3.Array(f"{prefix}mem", z3.BitVecSort(address_bits), z3.BitVecSort(8))
+
+    def variable(self, cell: Cell) -> Any:
+        bits, name = self.layout.significant_bits(cell), f"{self._prefix}{cell.name}"
+        return z3.Bool(name) if bits == 1 else z3.BitVec(name, bits)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    requires: Formula
+    ensures: Formula
+    frame: Frame | None
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """Memory behind an activation that only its summary is known of."""
+
+    memory: Formula
+    before: Formula
+    keeps: Callable[[Any], Formula]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where a path is; `names` is the state that `registers` are changes to."""
+
+    pc: int
+    names: Vocabulary
+    registers: dict[int, Value]
+    memory: Formula
+    guard: tuple[Formula, ...]
+    frames: tuple[int, ...] = ()
+    behind: tuple[Behind, ...] = ()
+    fresh: int = 0
+    is_first: bool = False
+
+
+class ProcedureChecker(Checker):
+    def __init__(self, certificate: Certificate, program: Program) -> None:
+        if certificate.locations or certificate.start or certificate.history:
+            raise Rejected("locations and procedures in one certificate")
+        super().__init__(certificate, program)
+        self._bits = self._row.address_bits
+        self._after = Renamed(self._vocabulary, AFTER, self._bits)
+        self._expected = z3.BitVec(EXPECTED, self._bits)
+        (self._stack_pointer,) = program.decoder.layout.named(self._row.stack_pointer)
+        self._summaries: dict[int, Summary] = {}
+        for item in certificate.procedures:
+            if number(item.pc) in self._summaries:
+                raise Rejected(f"{item.pc} is listed twice")
+            self._summaries[number(item.pc)] = self._read(item)
+        self.locations = list(self._summaries)
+
+    def _read(self, item: Procedure) -> Summary:
+        cells = self._program.decoder.layout.cells
+        before = {cell.name: self._vocabulary.variable(cell) for cell in cells}
+        before |= {"mem": self._vocabulary.memory, EXPECTED: self._expected}
+        after = {f"{AFTER}{cell.name}": self._after.variable(cell) for cell in cells}
+        after |= {f"{AFTER}mem": self._after.memory}
+        requires, ensures = _parse(item.requires, before), _parse(item.ensures, before | after)
+        return Summary(all_of(requires or [z3.BoolVal(True)]), all_of(ensures or [z3.BoolVal(True)]), item.frame)
+
+    def obligations(self, part: int) -> Iterator[Obligation]:
+        """Those of the paths from the entry (-1), or from a procedure."""
+        own: int | None = None if part < 0 else self.locations[part]
+        registers: dict[int, Value] = dict(self._program.registers) if own is None else {}
+        guard = () if own is None else (self._summaries[own].requires,)
+        pc = self._program.entry if own is None else own
+        waiting = [Point(pc, self._vocabulary, registers, self._vocabulary.memory, guard, is_first=own is not None)]
+        count = 0
+        while waiting:
+            count += 1
+            if count > MAX_POINTS:
+                raise Rejected(f"too many or endless paths from {pc:#x}")
+            for item in self._advance(own, waiting.pop()):
+                if isinstance(item, Point):
+                    waiting.append(item)
+                else:
+                    yield item
+
+    def _advance(self, own: int | None, point: Point) -> Iterator[Point | Obligation]:
+        address = self._row.code_address(point.pc)
+        if address in self._program.targets:
+            yield self._obligation(own, f"no path to the target {address:#x}", point, point.guard)
+            return
+        if address in self._halts:
+            return
+        if point.pc in self._summaries and not point.is_first:
+            yield from self._begin(own, point)
+            return
+        region = self._space.region_at(address)
+        hook = self._program.hooks.get(point.pc)
+        if hook is None and (region is None or not region.permissions & EXECUTE):
+            return
+        scripts: list[tuple[bool, ...]] = [()]
+        while scripts:
+            script = scripts.pop()
+            domain = CheckerDomain(point.names, self._space, script)
+            domain.registers, domain.memory = dict(point.registers), point.memory
+            domain.fresh_count = point.fresh
+            yield from self._execute(own, point, hook, domain, bool(script))
+            scripts.extend(domain.other_ways)
+
+    def _execute(
+        self, own: int | None, point: Point, hook: Instruction | None, domain: CheckerDomain, is_decision: bool
+    ) -> Iterator[Point | Obligation]:
+        """The way through one instruction that the domain takes; `is_decision` if it was another one before."""
+        where = f"at {point.pc:#x}"
+        try:
+            instruction = hook or self._fixed_instruction(point.pc)
+            step = self._steps.interpreter.execute(instruction, domain)
+        except Fault as fault:
+            if fault.kind is FaultKind.SYSTEM_CALL:
+                cells = self._program.decoder.layout.cells
+                registers = {cell.number: domain.read_register(cell) for cell in cells}
+                here = Outcome(domain.guard, registers, domain.memory, Transfer.JUMP, point.pc, point.pc)
+                guard = (*point.guard, *domain.guard, z3.Not(self.exits(here)))
+                yield self._obligation(own, f"system call {where}", point, guard)
+            return
+        except Unsupported as error:
+            yield self._obligation(own, f"{error} {where}", point, (*point.guard, *domain.guard))
+            return
+        guard = (*point.guard, *domain.guard)
+        if (is_decision or domain.other_ways) and self._is_impossible(guard, point.behind):
+            return
+        after = replace(
+            point,
+            registers=domain.registers,
+            memory=domain.memory,
+            guard=guard,
+            fresh=domain.fresh_count,
+            is_first=False,
+        )
+        following = (instruction.pc + instruction.size) & self._row.address_mask
+        if step.transfer is Transfer.RETURN:
+            expected = self._return_address(own, point)
+            elsewhere = vector(step.target, self._bits) != expected
+            yield self._obligation(own, f"return {where}", after, (*guard, elsewhere))
+            yield from self._returned(own, after)
+        elif not isinstance(step.target, int):
+            raise Rejected(f"a jump {where} to an address that is not certain")
+        elif step.transfer is Transfer.CALL:
+            yield replace(after, pc=step.target, frames=(*point.frames, following))
+        else:
+            yield replace(after, pc=step.target)
+
+    def _fixed_instruction(self, pc: int) -> Instruction:
+        address = self._row.code_address(pc)
+        sizes = range(self._row.longest_unit(pc), 0, -1)
+        codes = (self._space.fixed_bytes(address, size) for size in sizes)
+        code = next((code for code in codes if code is not None), None)
+        if code is None:
+            raise Rejected(f"the code at {pc:#x} could be overwritten")
+        return self._program.decoder.decode(pc, code)
+
+    def _return_address(self, own: int | None, point: Point) -> Any:
+        if point.frames:
+            return z3.BitVecVal(point.frames[-1], self._bits)
+        return self._expected if own is not None else z3.BitVecVal(self._program.return_sentinel, self._bits)
+
+    def _returned(self, own: int | None, point: Point) -> Iterator[Point | Obligation]:
+        """Behind the innermost return that is expected: the path goes on, or the own activation ends."""
+        if point.frames:
+            yield replace(point, pc=point.frames[-1], frames=point.frames[:-1])
+        elif own is not None:
+            summary = self._summaries[own]
+            holds = z3.substitute(summary.ensures, *self._state(point, self._after))
+            parts = [holds, *self._whole(point)]
+            yield self._obligation(own, "what is ensured", point, (*point.guard, z3.Not(all_of(parts))))
+            if summary.frame is not None:
+                kept = self._keeps_frame(summary.frame, point)
+                yield self._obligation(own, "the memory that is kept", point, (*point.guard, z3.Not(kept)))
+
+    def _begin(self, own: int | None, point: Point) -> Iterator[Point | Obligation]:
+        """An activation begins that is known by its summary."""
+        summary = self._summaries[point.pc]
+        said = [*self._state(point, self._vocabulary), (self._expected, self._return_address(own, point))]
+        parts = [z3.substitute(summary.requires, *said), *self._whole(point)]
+        what = f"what {point.pc:#x} requires"
+        yield self._obligation(own, what, point, (*point.guard, z3.Not(all_of(parts))))
+        names = Renamed(self._vocabulary, f"call {len(point.behind)} ", self._bits)
+        behind = Point(0, names, {}, names.memory, ())
+        ensures = z3.substitute(summary.ensures, *said, *self._state(behind, self._after))
+        keeps = self._keeping(summary.frame, self._pointer(point))
+        yield from self._returned(
+            own,
+            replace(
+                point,
+                names=names,
+                registers={},
+                memory=names.memory,
+                guard=(*point.guard, ensures),
+                behind=(*point.behind, Behind(names.memory, point.memory, keeps)),
+            ),
+        )
+
+    def _pointer(self, point: Point) -> Any:
+        cell = self._stack_pointer.cell
+        return vector(point.registers.get(cell.number, point.names.before(cell)), cell.bits)
+
+    def _state(self, point: Point, names: Vocabulary) -> list[tuple[Any, Any]]:
+        """What `names` stand for at a point."""
+        found: list[tuple[Any, Any]] = [(names.memory, point.memory)]
+        for cell in self._program.decoder.layout.cells:
+            value = point.registers.get(cell.number)
+            now = point.names.variable(cell) if value is None else self._vocabulary.after(cell, value)
+            found.append((names.variable(cell), now))
+        return found
+
+    def _whole(self, point: Point) -> list[Formula]:
+        """That bits of registers which can never be set are not."""
+        cells = self._program.decoder.layout.cells
+        return [
+            part for at, value in point.registers.items() for part in self._vocabulary.insignificant(cells[at], value)
+        ]
+
+    def _keeping(self, frame: Frame | None, stack_pointer: Any) -> Callable[[Any], Formula]:
+        """Whether the byte at an address is kept by an activation that begins with this stack pointer."""
+        if frame is None:
+            return lambda address: z3.BoolVal(False)
+        spans = [(number(start), number(end)) for start, end in frame.written]
+
+        def keeps(address: Any) -> Formula:
+            kept = z3.Or(z3.UGE(address, stack_pointer + number(frame.above)), z3.ULT(address, number(frame.below)))
+            return all_of([kept, *(z3.Or(z3.ULT(address, start), z3.UGE(address, end)) for start, end in spans)])
+
+        return keeps
+
+    def _keeps_frame(self, frame: Frame, point: Point) -> Formula:
+        """That neither a store of the path nor an activation within it writes what is to be kept."""
+        start = Point(0, self._vocabulary, {}, self._vocabulary.memory, ())
+        keeps = self._keeping(frame, self._pointer(start))
+        where = z3.BitVec("some address", self._bits)
+        behind = {item.memory.get_id(): item for item in point.behind}
+        memory, parts = point.memory, [z3.BoolVal(True)]
+        while not z3.eq(memory, self._vocabulary.memory):
+            if z3.is_store(memory):
+                memory, address, _ = memory.children()
+                parts.append(z3.Not(keeps(address)))
+            else:
+                inner = behind[memory.get_id()]
+                memory = inner.before
+                parts.append(z3.Implies(keeps(where), inner.keeps(where)))
+        return all_of(parts)
+
+    def _obligation(self, own: int | None, what: str, point: Point, formulas: Sequence[Formula]) -> Obligation:
+        start = "the entry" if own is None else f"{own:#x}"
+        known = self._fixed_byte if own is not None else self._space.initial_byte
+        return Obligation(f"from {start}: {what}", (*formulas, *_kept(formulas, point.behind)), known)
+
+    def _is_impossible(self, guard: Sequence[Formula], behind: Sequence[Behind]) -> bool:
+        solver = z3.SimpleSolver()
+        solver.set("timeout", PRUNE_MILLISECONDS)
+        solver.add(*guard, *_kept(guard, behind))
+        return bool(solver.check() == z3.unsat)
+
+
+def checker_of(certificate: Certificate, program: Program) -> Checker:
+    return (ProcedureChecker if certificate.procedures else Checker)(certificate, program)
+
+
+def obligations_of(checker: Checker, part: int) -> Iterable[Obligation]:
+    """Those of the entry (-1), or of a location or procedure."""
+    if isinstance(checker, ProcedureChecker):
+        return checker.obligations(part)
+    return [checker.initiation()] if part < 0 else checker.consecution(checker.locations[part])
+
+
+def _parse(texts: Sequence[str], names: dict[str, Any]) -> list[Formula]:
+    """Conditions as formulas over the names."""
+    for text in texts:
+        symbols(text)
+    try:
+        parsed = list(z3.parse_smt2_string("\n".join(f"(assert {text})" for text in texts), decls=names))
+    except z3.Z3Exception as error:
+        raise Rejected(f"a claim is not a condition on the state: {error}") from None
+    if len(parsed) != len(texts):
+        raise Rejected("a claim is not one condition")
+    return parsed
+
+
+def _kept(formulas: Sequence[Formula], behind: Sequence[Behind]) -> list[Formula]:
+    """What is known of the bytes that formulas read behind activations: those that are kept are as before."""
+    by_memory = {item.memory.get_id(): item for item in behind}
+    found: list[Formula] = []
+    stack = list(formulas) if behind else []
+    seen: set[int] = set()
+    while stack:
+        term = stack.pop()
+        if term.get_id() in seen:
+            continue
+        seen.add(term.get_id())
+        stack.extend(term.children())
+        if z3.is_select(term):
+            memory, index = term.children()
+            while z3.is_store(memory):
+                memory = memory.children()[0]
+            item = by_memory.get(memory.get_id())
+            if item is not None:
+                found.append(z3.Implies(item.keeps(index), memory[index] == item.before[index]))
+                stack.append(found[-1])
+    return found

@@ -1,0 +1,1 @@
+"""Proofs of recursion of any depth: procedures with summaries."""

@@ -1,0 +1,159 @@
+"""Proofs of programs whose recursion has no bound: summaries of procedures, found and checked.
+
+The claim is of the kind Hoare gave for recursive procedures ("Procedures and parameters: an axiomatic approach", 1971):
+an activation that begins as its procedure requires, if it returns, returns as its procedure ensures, assuming the same
+of all activations within it. It is partial correctness: a recursion that never returns or is too deep for the stack (a
+fault) needs no proof. In the terms of TR1669 §3.5 these are summary edges of a nested word automaton whose predicates
+relate a return to its call; there nothing about the code is assumed either: that a function returns where it was called
+from, with the stack pointer and registers its caller goes on with, is claimed and proved like the rest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mcveto.dpg.evidence import Evidence
+from mcveto.dpg.strengthen.queries import OutOfTime
+from mcveto.dpg.summaries import candidates
+from mcveto.dpg.summaries.houdini import Houdini
+from mcveto.dpg.summaries.paths import End, NotApplicable, Path, Paths
+from mcveto.dpg.summaries.samples import Sampler, random_inputs
+from mcveto.dpg.summaries.state import Names
+from mcveto.dpg.summaries.summary import ProcedureClaims, ProcedureProof, Summary
+from mcveto.dpg.summaries.violation import violated_by
+from mcveto.logic.solver import make_solver
+from mcveto.logic.terms import Term
+from mcveto.machine.faults import Unsupported
+from mcveto.program.program import Program
+from mcveto.verdict import Verdict
+
+RUNS = 40
+RUN_STEPS = 800
+ALL_STEPS = 16000
+SEEDS = 4
+MODELS = 3
+MODEL_SECONDS = 5.0
+LONG_RUN = 300_000
+PRUNE_SECONDS = 0.3
+
+
+@dataclass
+class Found:
+    """What a proof consists of, or what is left open."""
+
+    paths: dict[int | None, list[Path]]
+    summaries: dict[int, Summary]
+    open_ends: Sequence[Path]
+    evidence: Evidence
+    solver_calls: int = 0
+    violation: Verdict | None = None
+
+
+def verdict_by_summaries(program: Program, seconds: float, seed: int = 0) -> Verdict | None:
+    """PROVED with its proof, which nobody has checked yet, or VIOLATED by a run; None if summaries do not decide."""
+    if program.image.format == "while" or program.spec.models or program.image.import_area is not None:
+        return None
+    if any(item.name not in ("reach", "return-address") for item in program.spec.properties):
+        return None
+    started = time.monotonic()
+    try:
+        found = prove(program, lambda: seconds - (time.monotonic() - started), seed)
+    except (NotApplicable, OutOfTime, Unsupported):
+        return None
+    if found.violation is not None or found.open_ends:
+        return found.violation
+    claims = tuple(
+        ProcedureClaims(
+            pc, tuple(found.summaries[pc].requires), tuple(found.summaries[pc].ensures), found.summaries[pc].frame
+        )
+        for pc in found.paths
+        if pc is not None
+    )
+    lemmas = sum(len(item.requires) + len(item.ensures) for item in claims)
+    statistics: dict[str, float | int] = {
+        "seconds": round(time.monotonic() - started, 3),
+        "concrete_runs": sum(found.evidence.endings.values()),
+        "lemmas": lemmas,
+        "solver_calls": found.solver_calls,
+        "locations": len(found.paths),
+    }
+    return Verdict(
+        "proved",
+        assumptions=program.assumptions,
+        statistics=statistics,
+        proof=ProcedureProof(claims),
+        evidence=found.evidence,
+    )
+
+
+def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Found:
+    """Raises NotApplicable or OutOfTime."""
+    names = Names(program)
+    pruning = make_solver()
+
+    def feasible(guard: Sequence[Term], at_entry: bool) -> bool:
+        return pruning.check(guard, min(PRUNE_SECONDS, max(0.01, remaining()))) != "unsat"
+
+    paths = Paths(program, names, feasible).all()
+    procedures = [pc for pc in paths if pc is not None]
+    if not procedures:
+        raise NotApplicable("there is no recursion")
+    names.registers = candidates.relevant_registers(names, [path for found in paths.values() for path in found])
+    vocabulary = candidates.Vocabulary(names, paths)
+    sampler = Sampler(program, procedures, vocabulary.cells())
+    bits = max([call.bits for call in program.spec.input_calls], default=8)
+    interesting = sorted(n for n in vocabulary.numbers if abs(n) < 1 << 16)
+    for number in range(RUNS):
+        sampler.run(random_inputs(number, seed, interesting, bits), RUN_STEPS, seed + number % SEEDS)
+        if sampler.violating:
+            violation = violated_by(program, sampler.violating[-1], RUN_STEPS)
+            if violation is not None:
+                return Found(paths, {}, (), sampler.evidence(), violation=violation)
+        if sampler.steps > ALL_STEPS:
+            break
+    summaries = {pc: candidates.convention(names, sampler.observed[pc], vocabulary, pc) for pc in procedures}
+    while True:
+        paths = Paths(program, names, feasible, summaries).all()
+        vocabulary = candidates.Vocabulary(names, paths)
+        houdini = Houdini(program, names, [path for found in paths.values() for path in found], remaining)
+        if houdini.filter(summaries):
+            break
+    found = Found(paths, summaries, houdini.open_ends(summaries), sampler.evidence())
+    for stage in (candidates.relations, candidates.by_condition):
+        if not found.open_ends or found.violation is not None:
+            break
+        for pc in procedures:
+            more = stage(names, vocabulary, sampler.observed[pc], pc, summaries[pc])
+            summaries[pc].requires.update(more.requires)
+            summaries[pc].ensures.update(more.ensures)
+        houdini.filter(summaries)
+        found.open_ends = houdini.open_ends(summaries)
+        if found.open_ends:
+            found.violation = _violation(program, houdini, summaries, remaining)
+    if not found.open_ends:
+        houdini.reduce(summaries)
+    found.solver_calls = sum(question.count for question in houdini.questions)
+    return found
+
+
+def _violation(
+    program: Program,
+    houdini: Houdini,
+    summaries: dict[int, Summary],
+    remaining: Callable[[], float],
+) -> Verdict | None:
+    """A violation by inputs that the open ends of the program's own paths suggest."""
+    for question in houdini.questions:
+        tried: list[list[int]] = []
+        while question.path.procedure is None and question.path.end is End.BAD and len(tried) < MODELS:
+            seconds = min(MODEL_SECONDS, remaining())
+            inputs = question.inputs(summaries, tried, seconds) if seconds > 0 else None
+            if inputs is None:
+                break
+            tried.append(inputs)
+            found = violated_by(program, inputs, LONG_RUN)
+            if found is not None:
+                return found
+    return None
