@@ -10,7 +10,7 @@ are dropped. All of this only ever adds states.
 
 from __future__ import annotations
 
-from mcveto.engines.domain import as_term
+from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import ByteOf, Value, united
 from mcveto.engines.merge import _word
 from mcveto.engines.path import KeyTable, Path
@@ -24,8 +24,9 @@ from mcveto.logic.terms import Term
 from mcveto.machine.symbolic import initial_register
 from mcveto.program.program import Program
 
-MOST_ALTERNATIVES = 24
 MOST_NODES = 80
+MOST_GATE = 24
+MOST_CHOICES = 8
 Pair = tuple[Value, Value]
 
 
@@ -42,6 +43,7 @@ class Joins:
         self._pairs: dict[tuple[int, Value, Value], Term] = {}
         self._bounds: list[Term] = []
         self._first, self._second, self._is_loop = first, second, is_loop
+        self._gate = None if is_loop else _gate(first.path.terms, second.path.terms)
         registers: dict[int, Value] = {}
         for number in first.registers.keys() | second.registers.keys():
             a, b = self._register(first, number), self._register(second, number)
@@ -63,6 +65,8 @@ class Joins:
     def _value(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value:
         if a is b or (type(a) is int and a == b and type(b) is int):
             return a
+        if self._gate is not None and _is_choice(a) and _is_choice(b):
+            return as_value(t.ite(self._gate, as_term(a, bits), as_term(b, bits)))
         found = self._pairs.get((bits, a, b))
         if found is None:
             found = self._pairs[bits, a, b] = self._executor.unknowns.fresh(bits)
@@ -250,6 +254,33 @@ class Joins:
         if any(name in tables and names.get(name, name) is not name for name in names):
             return False
         return all(self.implied(new, replace(term)) for term in old.path.terms)
+
+
+def _gate(first: list[Term], second: list[Term]) -> Term | None:
+    """A short condition that the first path says and the second denies."""
+    denied = set(second)
+    for term in reversed(first):
+        if term not in denied and t.bnot(term) in denied and len(t.postorder([term])) <= MOST_GATE:
+            return term
+    return None
+
+
+def _is_choice(value: Value) -> bool:
+    """Whether a value is a constant, or one of a few, depending on conditions."""
+    if isinstance(value, int):
+        return True
+    if value.op == "zext" and value.args[0].width == 1:
+        return len(t.postorder([value])) <= MOST_NODES
+    pending = [value]
+    for _ in range(2 * MOST_CHOICES):
+        if not pending:
+            return len(t.postorder([value])) <= MOST_NODES
+        part = pending.pop()
+        if part.op == "ite":
+            pending += part.args[1:]
+        elif part.op != "const":
+            return False
+    return False
 
 
 def _within(cloud: tuple[int, int], clouds: tuple[tuple[int, int], ...]) -> bool:
