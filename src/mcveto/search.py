@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 Counts = dict[str, float | int]
 DEFAULT_TIMEOUT = 300.0
 _REPORT_SECONDS = 0.05
+# Of the time there is for a large program.
+_SHARE_OF_SIMULATION = 0.95
 
 # Every choice of the contract; those that exist are marked.
-ENGINES = {"dpg": True, "bmc": True, "symex": True, "cegar": False, "portfolio": True}
+ENGINES = {"dpg": True, "bmc": True, "symex": True, "simulation": True, "cegar": False, "portfolio": True}
 STRATEGIES = {"auto": True, "paper": True}
 FOLDS = {"auto": True, "frame": True, "pc": True}
 STEPS = {"block": True, "instruction": True}
@@ -205,7 +207,8 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
             told[0] = now
             send(SearchProgress(counts, frontier))
 
-    verdict = _confirmed(program, _engine(program, question, remaining, tell), attached.errors)
+    verdict, question = _found(program, question, remaining, tell)
+    verdict = _confirmed(program, verdict, attached.errors)
     if question.after_violation and verdict.about == "return-address" and verdict.at is not None:
         from mcveto.dpg.after_violation import explore
         from mcveto.dpg.driver import Limits
@@ -217,6 +220,20 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
     return attached.explained(supported(attached, verdict, question, remaining()))
 
 
+def _found(
+    program: Program, question: Question, remaining: Callable[[], float], tell: Callable[[Counts, str], None]
+) -> tuple[Verdict, Question]:
+    """The verdict, and the question with the engine that answered: large programs are simulated first."""
+    if question.engine == "dpg" and question.strategy == "auto" and question.fold == "auto":
+        from mcveto.engines.simulation.simulate import is_large, simulate
+
+        if is_large(program):
+            verdict = simulate(program, _SHARE_OF_SIMULATION * remaining(), tell)
+            if verdict.kind != "unknown":
+                return verdict, replace(question, engine="simulation")
+    return _engine(program, question, remaining, tell), question
+
+
 def _engine(
     program: Program, question: Question, remaining: Callable[[], float], tell: Callable[[Counts, str], None]
 ) -> Verdict:
@@ -225,6 +242,10 @@ def _engine(
         from mcveto.engines.symex import symex
 
         return symex(program, remaining(), tell, question.merge)
+    if question.engine == "simulation":
+        from mcveto.engines.simulation.simulate import simulate
+
+        return simulate(program, remaining(), tell)
     if question.engine == "bmc":
         from mcveto.engines.bmc import bmc
 

@@ -172,10 +172,10 @@ class Joins:
             (key,) = keys
             if key not in values:
                 continue
-            now, new = values[key]  # type: ignore[index]
-            told = Substitution({key: now}).apply(term)  # type: ignore[dict-item]
+            now, new = values[key]
+            told = Substitution({key: now}).apply(term)
             if self.implied(self._second, told):
-                renamed = Substitution({key: new}).apply(term)  # type: ignore[dict-item]
+                renamed = Substitution({key: new}).apply(term)
                 if self._is_live(renamed, live):
                     result.append(renamed)
         return result
@@ -247,7 +247,7 @@ class Joins:
                 return False
         replace = Substitution({a: b for a, b in names.items() if a is not b}).apply
         for a_term, b, bits in later:
-            if any(key in names and names[key] is not key for key in self._table.of(a_term)):  # type: ignore[index]
+            if any(key in names and names[key] is not key for key in self._table.of(a_term)):
                 a_term = replace(a_term)
             if a_term is not as_term(b, bits):
                 return False

@@ -12,22 +12,65 @@ from collections.abc import Callable
 
 from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.execute import Executor, Result, _cells, _choice
-from mcveto.engines.memory import ByteOf, Value
+from mcveto.engines.memory import ByteOf, PathMemory, Value
 from mcveto.engines.path import KeyTable, Path
 from mcveto.engines.queries import Model, Queries
-from mcveto.engines.simulation.coarse_executor import FEW_CELLS, MOST_ENTRIES
+from mcveto.engines.simulation.coarse_executor import MOST_ENTRIES
 from mcveto.engines.simulation.hints import Possible
 from mcveto.engines.simulation.value_ranges import bounds_of
 from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
+from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.interpreter import Step
 from mcveto.machine.memory import READ, WRITE
 from mcveto.machine.pcode import Instruction, Transfer
 from mcveto.program.program import Program
 
 LONG_PATH = 60
+WIDEST_STORE = 1 << 16
+MOST_LATE = 200
+MOST_CELLS = 64
+
+
+class LateMemory(PathMemory):
+    """Memory in which a store through a symbolic address is only made when somebody reads, or writes, near it.
+
+    Most are never looked at again, and making one fixes what its address depends on."""
+
+    __slots__ = ("late", "settle")
+
+    def __init__(self, space: AddressSpace) -> None:
+        super().__init__(space)
+        self.late: tuple[tuple[Term, Value, int, int, int], ...] = ()
+        """Address, value, size, and the bounds of what may be written."""
+        self.settle: Callable[[LateMemory], None] = _nobody
+
+    def copy(self) -> LateMemory:
+        twin = LateMemory.__new__(LateMemory)
+        twin._space, twin._big_endian = self._space, self._big_endian
+        twin._mask, twin._width = self._mask, self._width
+        twin.base, twin.clouds = self.base, self.clouds
+        twin.cells, twin.dirty, twin.journal = dict(self.cells), {}, []
+        twin.late, twin.settle = self.late, self.settle
+        return twin
+
+    def load(self, address: int, size: int) -> Value:
+        self._look(address, size)
+        return super().load(address, size)
+
+    def store(self, address: int, value: Value, size: int) -> None:
+        self._look(address, size)
+        super().store(address, value, size)
+
+    def _look(self, address: int, size: int) -> None:
+        if any(low < address + size and address < high for _, _, _, low, high in self.late):
+            self.settle(self)
+
+
+def _nobody(memory: LateMemory) -> None:
+    raise AssertionError("a memory without a path")
 
 
 class RunExecutor(Executor):
@@ -37,6 +80,20 @@ class RunExecutor(Executor):
         self._table_reads = 0
         # Entries of constant tables that were read in this block: the address, and every cell with its entry.
         self._read: dict[Term, tuple[Term, list[int], list[int]]] = {}
+
+    def initial(self) -> PathState:
+        state = super().initial()
+        memory = state.memory = LateMemory(self._program.space)
+        memory.settle = self._settle
+        return state
+
+    def _settle(self, memory: LateMemory) -> None:
+        """Makes the stores that were put off, where the model makes them."""
+        late, memory.late = memory.late, ()
+        for address, value, size, _, _ in late:
+            where = self._model().value(address)
+            self._state.path.add(t.eq(address, t.const(where, address.width)))
+            memory.store(where, value, size)
 
     def run(self, state: PathState) -> Result:
         self._read = {}
@@ -77,7 +134,7 @@ class RunExecutor(Executor):
         region = space.region_at(bounds[0])
         if region is not None and bounds[1] + size <= region.end and region.permissions & READ:
             cells = _cells(address, bounds, MOST_ENTRIES)
-            if 0 < len(cells) <= FEW_CELLS:
+            if 0 < len(cells) <= MOST_CELLS:
                 return as_value(_choice(address, cells, [as_term(memory.load(cell, size), 8 * size) for cell in cells]))
             if cells and not region.permissions & WRITE:
                 self._table_reads += 1
@@ -89,7 +146,21 @@ class RunExecutor(Executor):
         return memory.load(self._here(address, size, READ), size)
 
     def store(self, address: Term, value: Value, size: int) -> None:
-        self._domain.memory.store(self._here(address, size, WRITE), value, size)
+        memory = self._domain.memory
+        address = self._settled(address)
+        bounds = bounds_of(address, self._state.path)
+        region = self._program.space.region_at(bounds[0])
+        if (
+            isinstance(memory, LateMemory)
+            and bounds[1] - bounds[0] <= WIDEST_STORE
+            and region is not None
+            and bounds[1] + size <= region.end
+            and region.permissions & WRITE
+            and len(memory.late) < MOST_LATE
+        ):
+            memory.late = (*memory.late, (address, value, size, bounds[0], bounds[1] + size))
+            return
+        memory.store(self._here(address, size, WRITE), value, size)
 
     # Tables.
 
@@ -159,14 +230,19 @@ def freeze(state: PathState, table: KeyTable) -> None:
     for number, content in state.registers.items():
         if isinstance(content, Term):
             state.registers[number] = value(content)
+    late = state.memory
+    if isinstance(late, LateMemory):
+        puts, late.late = late.late, ()
+        for address, content, size, _, _ in puts:
+            PathMemory.store(late, value(address), content if isinstance(content, int) else value(content), size)
     cells = state.memory.cells
     for where, cell in cells.items():
         if type(cell) is ByteOf:
             cells[where] = value(cell[0]) >> 8 * cell[1] & 0xFF
     path = Path(table)
     memory = state.memory.base
-    for address, byte in model.memory.items():
-        path.add(t.eq(t.load(memory, t.const(address, memory.address_width), 1, False), t.const(byte, 8)))
+    for place, byte in model.memory.items():
+        path.add(t.eq(t.load(memory, t.const(place, memory.address_width), 1, False), t.const(byte, 8)))
     for variable, content in model.values.items():
         if "!" not in str(variable.data):
             path.add(t.eq(variable, t.const(content, variable.width)))

@@ -33,16 +33,19 @@ from mcveto.engines.simulation.join import Joins
 from mcveto.engines.simulation.representatives import LONG_PATH, RunExecutor, freeze
 from mcveto.engines.state import Calls, PathState
 from mcveto.logic.terms import Term
+from mcveto.machine.memory import EXECUTE, WRITE
 from mcveto.machine.pcode import Transfer
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
-QUERY_SECONDS = 0.5
+QUERY_SECONDS = 1.0
 MOST_RUNS = 2
 MOST_TURNS = 300
 MOST_JOINS = 40
+MOST_VALUES = 8
 MOST_REFINEMENTS = 24
 DEEPEST_RECURSION = 3
+LARGE = 12_000
 
 Apart = tuple[object, ...]
 """A place whose values are kept apart: ("memory", address, size, function) or ("register", number, function)."""
@@ -61,6 +64,13 @@ class Slot:
 
 class Refined(Exception):
     """Something more is kept apart: everything is to be done again."""
+
+
+def is_large(program: Program) -> bool:
+    """Whether the code that no run can change is too large for engines that look at it path by path, or as a whole."""
+    regions = program.space.regions
+    fixed = [region for region in regions if region.permissions & EXECUTE and not region.permissions & WRITE]
+    return sum(len(region.content) for region in fixed) >= LARGE
 
 
 def simulate(program: Program, seconds: float, report: Report | None = None) -> Verdict:
@@ -100,6 +110,7 @@ class Simulation:
         self._heads: dict[Key, PathState] = {}
         self._joined: dict[Key, int] = {}
         self._open: dict[str, None] = {}
+        self._values: dict[Apart, set[object]] = {}
         self._pushed = 0
         self._executed: set[int] = set()
         layout, row = program.decoder.layout, program.decoder.row
@@ -135,13 +146,22 @@ class Simulation:
             if item[0] == "memory":
                 _, address, size, owner = item
                 if owner in (None, function):
-                    values.append(self._known(state.memory.load(address, size)))  # type: ignore[arg-type]
+                    values.append(self._few(item, state.memory.load(address, size)))  # type: ignore[arg-type]
             elif item[2] == function:
-                values.append(self._known(state.registers.get(item[1])))  # type: ignore[arg-type]
+                values.append(self._few(item, state.registers.get(item[1])))  # type: ignore[call-overload]
         return (state.key, state.pc, state.calls, tuple(values))
 
     def _known(self, value: object) -> object:
         return "?" if isinstance(value, Term) else value
+
+    def _few(self, item: Apart, value: object) -> object:
+        """What is kept apart may have a few values; a place with many is a counter, and is joined like any other."""
+        if isinstance(value, Term):
+            return "?"
+        seen = self._values.setdefault(item, set())
+        if len(seen) < MOST_VALUES:
+            seen.add(value)
+        return value if value in seen else "?"
 
     def _push(self, state: PathState, marks: frozenset[int]) -> None:
         key = self._key(state)
@@ -273,8 +293,8 @@ class Simulation:
         """Keeps apart what a join forgot and the way here depends on; latest first."""
         origins, table = self._unknowns.origins, self._queries.table
         for term in reversed(state.path.terms):
-            for variable in sorted((v for v in table.of(term) if v in origins), key=lambda v: -v.serial):  # type: ignore
-                item: Apart = origins[variable]  # type: ignore[index]
+            for variable in sorted((v for v in table.of(term) if v in origins), key=lambda v: -v.serial):
+                item: Apart = origins[variable]
                 if item[0] == "memory" and not self._on_stack(item[1]):
                     item = (*item[:3], None)
                 if item not in self._apart:
