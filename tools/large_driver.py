@@ -5,9 +5,9 @@
 A driver is many handlers between a few shared helpers. Each handler takes and releases the lock under a condition
 that depends on its data and is evaluated twice (bits, comparisons, tables, remembered flags), on ways with loops,
 error exits and switches. `--kind chain` calls every handler once, `dispatch` serves requests in a loop without end
-through a switch, `tree` goes through functions that call functions. The version `bug` has one mistake, in one handler, which only some
-inputs show. `--lines` counts the lines of PowerPC assembly, approximately. Writes NAME.c, NAME.elf, NAME.sym.elf and
-NAME.yaml, built like the other examples (with their `locks.c`), and prints the number of instructions.
+through a switch, `tree` goes through functions that call functions. The version `bug` has one mistake, in one handler,
+which only some inputs show. `--lines` counts the lines of PowerPC assembly, approximately. Writes NAME.c, NAME.elf,
+NAME.sym.elf and NAME.yaml, built like the other examples (with their `locks.c`), and prints the number of instructions.
 """
 
 from __future__ import annotations

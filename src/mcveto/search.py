@@ -184,9 +184,8 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
     if question.engine.startswith("external:"):
         from mcveto.translate.external_tool import verify_externally
 
-        if attached.names:
-            raise UsageError("typestate properties are not translated for other verifiers yet", "use --engine dpg")
-        return verify_externally(program, question.engine, None if question.timeout is None else remaining())
+        seconds = None if question.timeout is None else remaining()
+        return attached.explained(verify_externally(program, question.engine, seconds))
     if question.engine == "portfolio":
         from mcveto.engines.portfolio import race
 

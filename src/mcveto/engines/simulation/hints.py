@@ -23,7 +23,7 @@ class Possible:
         self._queries = queries
         self.undecided = 0
 
-    def model(self, path: Path, condition: Term, hint: Model | None) -> Model | None | No:
+    def model(self, path: Path, condition: Term, hint: Model | None) -> Model | No | None:
         """A model of the condition and what the path says about it; No if there is none, None if nobody knows."""
         if condition is t.FALSE:
             return No.UNSAT

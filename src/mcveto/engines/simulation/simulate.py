@@ -12,7 +12,7 @@ then on, and the simulation starts again. Calls are followed, each by itself, no
 
 Each abstract state takes a few real paths along (`representatives`). A target reached by one of these is a violation,
 after replay; a target that only abstract states reach makes the answer UNKNOWN. When nothing is left and no target was
-reached the property is proved: the abstract states are an invariant. Every "no" of the solver is asked again of another.
+reached the property is proved: the abstract states are an invariant. Every "no" of the solver is asked again.
 """
 
 from __future__ import annotations
