@@ -45,7 +45,7 @@ class Joins:
         self._first, self._second, self._is_loop = first, second, is_loop
         self._gate = None if is_loop else _gate(first.path.terms, second.path.terms)
         registers: dict[int, Value] = {}
-        for number in first.registers.keys() | second.registers.keys():
+        for number in sorted(first.registers.keys() | second.registers.keys()):
             a, b = self._register(first, number), self._register(second, number)
             registers[number] = self._value(a, b, self._layout.cells[number].bits, ("register", number))
         memory = self._memories()

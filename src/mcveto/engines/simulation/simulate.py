@@ -116,6 +116,8 @@ class Simulation:
         layout, row = program.decoder.layout, program.decoder.row
         (pointer,) = layout.named(row.stack_pointer)
         self._stack_pointer = pointer.cell.number
+        added = {name for name, _ in row.extra}
+        self._ghosts = {cell.number for cell in layout.cells if cell.name in added}
         first = program.registers.get(self._stack_pointer)
         self._stack = None if first is None else program.space.region_at(first - 1)
 
@@ -147,7 +149,7 @@ class Simulation:
                 _, address, size, owner = item
                 if owner in (None, function):
                     values.append(self._few(item, state.memory.load(address, size)))  # type: ignore[arg-type]
-            elif item[2] == function:
+            elif item[2] in (None, function):
                 values.append(self._few(item, state.registers.get(item[1])))  # type: ignore[call-overload]
         return (state.key, state.pc, state.calls, tuple(values))
 
@@ -297,6 +299,8 @@ class Simulation:
                 item: Apart = origins[variable]
                 if item[0] == "memory" and not self._on_stack(item[1]):
                     item = (*item[:3], None)
+                elif item[0] == "register" and item[1] in self._ghosts:
+                    item = (*item[:2], None)
                 if item not in self._apart:
                     self._apart[item] = None
                     return True
