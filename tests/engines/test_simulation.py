@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcveto.engines.path import KeyTable, Path as Conditions
+from mcveto.engines.path import KeyTable
+from mcveto.engines.path import Path as Conditions
 from mcveto.engines.simulation.simulate import is_large, simulate
 from mcveto.engines.simulation.value_ranges import bounds_of
 from mcveto.logic import terms as t

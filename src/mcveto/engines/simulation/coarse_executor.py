@@ -23,13 +23,14 @@ from mcveto.program.program import Program
 
 FEW_CELLS = 32
 MOST_ENTRIES = 8192
+MOST_NODES = 400
 
 
 class CoarseExecutor(Executor):
     def __init__(self, program: Program, queries: Queries, unknowns: Unknowns) -> None:
         super().__init__(program, queries, eager=True)
         self.unknowns = unknowns
-        self.possible = Possible(queries)
+        self.possible = Possible(queries, MOST_NODES)
         self._tables: dict[Term, tuple[Term, list[int], list[int]]] = {}
         self.forked = False
         """Whether the block just executed could go several ways."""

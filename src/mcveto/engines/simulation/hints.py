@@ -19,8 +19,10 @@ _MOST_NODES = 120
 
 
 class Possible:
-    def __init__(self, queries: Queries) -> None:
+    def __init__(self, queries: Queries, most_nodes: int) -> None:
+        """Questions with more than `most_nodes` terms are not asked: they are as good as undecided."""
         self._queries = queries
+        self._most_nodes = most_nodes
         self.undecided = 0
 
     def model(self, path: Path, condition: Term, hint: Model | None) -> Model | No | None:
@@ -31,7 +33,11 @@ class Possible:
         about = path.about([condition])
         if base.value(condition) and all(base.value(term) for term in about):
             return base
-        guessed = self._guess([condition, *about], base)
+        nodes = t.postorder([condition, *about])
+        if len(nodes) > self._most_nodes:
+            self.undecided += 1
+            return None
+        guessed = self._guess([condition, *about], base) if len(nodes) <= _MOST_NODES else None
         if guessed is not None:
             return guessed
         found = self._queries.model(path, (condition,), base)
@@ -48,8 +54,6 @@ class Possible:
         if any(variable.op != "var" for variable in variables):
             return None
         nodes = t.postorder(formula[:1])
-        if len(nodes) > _MOST_NODES:
-            return None
         for variable in variables:
             for value in _candidates(nodes, variable):
                 values = dict(base.values)

@@ -31,7 +31,8 @@ from mcveto.program.program import Program
 LONG_PATH = 60
 WIDEST_STORE = 1 << 16
 MOST_LATE = 200
-MOST_CELLS = 64
+MOST_CELLS = 16
+MOST_NODES = 120
 
 
 class LateMemory(PathMemory):
@@ -76,7 +77,7 @@ def _nobody(memory: LateMemory) -> None:
 class RunExecutor(Executor):
     def __init__(self, program: Program, queries: Queries) -> None:
         super().__init__(program, queries, eager=True)
-        self._possible = Possible(queries)
+        self._possible = Possible(queries, MOST_NODES)
         self._table_reads = 0
         # Entries of constant tables that were read in this block: the address, and every cell with its entry.
         self._read: dict[Term, tuple[Term, list[int], list[int]]] = {}

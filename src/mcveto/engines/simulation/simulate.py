@@ -10,15 +10,17 @@ Deviations: what the property depends on is not given but found. At first nothin
 be reached because a join forgot something, that place (a cell, or a register within one function) is kept apart from
 then on, and the simulation starts again. Calls are followed, each by itself, not summarised.
 
-Each abstract state takes a few real paths along (`representatives`). A target reached by one of these is a violation,
-after replay; a target that only abstract states reach makes the answer UNKNOWN. When nothing is left and no target was
-reached the property is proved: the abstract states are an invariant. Every "no" of the solver is asked again.
+When a target still seems to be reached, it is all done once more, and each abstract state takes a few real paths along
+(`representatives`). A target reached by one of these is a violation, after replay; a target that only abstract states
+reach makes the answer UNKNOWN. When nothing is left and no target was reached the property is proved: the abstract
+states are an invariant. Every "no" of the solver is asked again of another.
 """
 
 from __future__ import annotations
 
 import heapq
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from mcveto.dpg.location import Blocks
@@ -39,10 +41,12 @@ from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
 QUERY_SECONDS = 1.0
+RUN_QUERY_SECONDS = 0.3
 MOST_RUNS = 2
 MOST_TURNS = 300
 MOST_JOINS = 40
 MOST_VALUES = 8
+FEW_HITS = 2
 MOST_REFINEMENTS = 24
 DEEPEST_RECURSION = 3
 LARGE = 12_000
@@ -66,6 +70,10 @@ class Refined(Exception):
     """Something more is kept apart: everything is to be done again."""
 
 
+class Suspected(Exception):
+    """A target seems to be reached whatever is kept apart: real paths are to go along."""
+
+
 def is_large(program: Program) -> bool:
     """Whether the code that no run can change is too large for engines that look at it path by path, or as a whole."""
     regions = program.space.regions
@@ -77,19 +85,32 @@ def simulate(program: Program, seconds: float, report: Report | None = None) -> 
     deadline = time.monotonic() + seconds
     apart: dict[Apart, None] = {}
     code = Blocks(program)
+    hits: dict[Key, int] = {}
+    with_runs = False
     for _ in range(MOST_REFINEMENTS):
-        simulation = Simulation(program, code, deadline, apart, report)
+        simulation = Simulation(program, code, deadline, apart, hits, with_runs, report)
         try:
             return simulation.run()
         except Refined:
             continue
+        except Suspected:
+            with_runs = True
     return Verdict("unknown", reason="what the property depends on was not found", assumptions=program.assumptions)
 
 
 class Simulation:
     def __init__(
-        self, program: Program, code: Blocks, deadline: float, apart: dict[Apart, None], report: Report | None
+        self,
+        program: Program,
+        code: Blocks,
+        deadline: float,
+        apart: dict[Apart, None],
+        hits: dict[Key, int],
+        with_runs: bool,
+        report: Report | None,
     ) -> None:
+        self._hits = hits
+        self._with_runs = with_runs
         self._program = program
         self._started = time.monotonic()
         self._deadline = deadline
@@ -98,7 +119,7 @@ class Simulation:
         self._queries = Queries(program, deadline, QUERY_SECONDS)
         self._unknowns = Unknowns()
         self._executor = CoarseExecutor(program, self._queries, self._unknowns)
-        self._run_queries = Queries(program, deadline, QUERY_SECONDS)
+        self._run_queries = Queries(program, deadline, RUN_QUERY_SECONDS)
         self._runner = RunExecutor(program, self._run_queries)
         self._executor.share(code)
         self._runner.share(code, self._executor)
@@ -127,7 +148,8 @@ class Simulation:
         self._order.start(first)
         self._order.start(run)
         self._push(first, frozenset())
-        self._accompany([run])
+        if self._with_runs:
+            self._accompany([run])
         while self._pool:
             if time.monotonic() > self._deadline:
                 return self._unknown("time-out")
@@ -287,8 +309,14 @@ class Simulation:
             found = replayed(self._program, run)
             if isinstance(found, Verdict):
                 return self._with_statistics(found)
+        place: Key = (state.pc, tuple(_addresses(state.calls)))
+        self._hits[place] = self._hits.get(place, 0) + 1
+        if not self._with_runs and self._hits[place] > FEW_HITS:
+            raise Suspected
         if self._refine(state):
             raise Refined
+        if not self._with_runs:
+            raise Suspected
         self._open[f"{where} may be reached, but no input was found that does"] = None
         return None
 
@@ -344,6 +372,12 @@ class Simulation:
     def _tell(self, pc: int) -> None:
         if self._report is not None:
             self._report(self.statistics(), f"{pc:#x}")
+
+
+def _addresses(calls: Calls | None) -> Iterator[int]:
+    while calls is not None:
+        yield calls.address
+        calls = calls.parent
 
 
 def _fits(run: tuple[object, ...], abstract: tuple[object, ...]) -> bool:

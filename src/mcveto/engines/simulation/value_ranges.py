@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcveto.engines.path import Path
+from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 
 Range = tuple[int, int]
@@ -13,6 +14,7 @@ def bounds_of(term: Term, path: Path) -> Range:
     """Least and greatest value of an unsigned term, or bounds beyond them; sound whatever the term is."""
     limits: dict[Term, Range] = {}
     for conjunct in path.about([term]):
+        limits[conjunct], limits[t.bnot(conjunct)] = (1, 1), (0, 0)
         _read(conjunct, True, limits)
     return _bounds(term, limits, _DEPTH)
 
@@ -90,6 +92,9 @@ def _plain(term: Term, limits: dict[Term, Range], depth: int) -> Range:
     if op == "urem" and term.args[1].op == "const" and term.args[1].data:
         return 0, term.args[1].data - 1
     if op == "ite":
+        decided = limits.get(term.args[0])
+        if decided is not None:
+            return _bounds(term.args[1] if decided == (1, 1) else term.args[2], limits, below)
         first, second = (_bounds(x, limits, below) for x in term.args[1:])
         return min(first[0], second[0]), max(first[1], second[1])
     return 0, top
