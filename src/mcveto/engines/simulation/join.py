@@ -27,6 +27,8 @@ from mcveto.program.program import Program
 MOST_NODES = 80
 MOST_GATE = 24
 MOST_CHOICES = 8
+MOST_FLAGS = 3
+FLAG = 16
 Pair = tuple[Value, Value]
 
 
@@ -190,10 +192,25 @@ class Joins:
         if not one or not two or len(one) > 8 or len(two) > 8:
             return []
         left, right = t.conj(one), t.conj(two)
-        if left is t.bnot(right):
+        told = self._told(live)
+        if told:
+            # What was decided remains connected with the flags that remember it.
+            left, right = t.conj([left, *(a for a, _ in told)]), t.conj([right, *(b for _, b in told)])
+        elif left is t.bnot(right):
             return []
         either = t.disj([left, right])
         return [either] if either is not t.TRUE and len(t.postorder([either])) <= MOST_NODES else []
+
+    def _told(self, live: frozenset[object]) -> list[tuple[Term, Term]]:
+        """For the few variables that stand for a flag: which value each of the two states gave it."""
+        found: list[tuple[Term, Term]] = []
+        for (bits, a, b), new in self._pairs.items():
+            sides = [as_term(a, bits), as_term(b, bits)]
+            if any(side.op == "const" and side.data < FLAG for side in sides) and all(
+                (side.op == "const" and side.data < FLAG) or (side.op == "var" and side in live) for side in sides
+            ):
+                found.append((t.eq(new, sides[0]), t.eq(new, sides[1])))
+        return found if len(found) <= MOST_FLAGS else []
 
     # Covering.
 

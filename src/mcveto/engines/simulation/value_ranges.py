@@ -93,8 +93,8 @@ def _plain(term: Term, limits: dict[Term, Range], depth: int) -> Range:
         return 0, term.args[1].data - 1
     if op == "ite":
         decided = limits.get(term.args[0])
-        if decided is not None:
-            return _bounds(term.args[1] if decided == (1, 1) else term.args[2], limits, below)
+        if decided is not None and decided[0] == decided[1]:
+            return _bounds(term.args[1] if decided[0] else term.args[2], limits, below)
         first, second = (_bounds(x, limits, below) for x in term.args[1:])
         return min(first[0], second[0]), max(first[1], second[1])
     return 0, top
