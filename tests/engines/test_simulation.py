@@ -64,6 +64,14 @@ def test_lock_discipline(name: str, version: str) -> None:
         assert verdict.kind == "proved"
 
 
+def test_large_programs_are_recognised(tmp_path: Path) -> None:
+    from large_driver import build, instructions
+
+    spec = build(tmp_path, 3, 3200, "tree", "fix")
+    assert instructions(spec) > 3000
+    assert is_large(load_program(None, load_spec(str(spec))))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["chain", "dispatch", "tree"])
 @pytest.mark.parametrize("version", ["fix", "bug"])
