@@ -206,8 +206,7 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
             told[0] = now
             send(SearchProgress(counts, frontier))
 
-    verdict, question = _found(program, question, remaining, tell)
-    verdict = _confirmed(program, verdict, attached.errors)
+    verdict = _confirmed(program, _found(program, question, remaining, tell), attached.errors)
     if question.after_violation and verdict.about == "return-address" and verdict.at is not None:
         from mcveto.dpg.after_violation import explore
         from mcveto.dpg.driver import Limits
@@ -221,16 +220,16 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
 
 def _found(
     program: Program, question: Question, remaining: Callable[[], float], tell: Callable[[Counts, str], None]
-) -> tuple[Verdict, Question]:
-    """The verdict, and the question with the engine that answered: large programs are simulated first."""
+) -> Verdict:
+    """What is found; large programs are simulated first."""
     if question.engine == "dpg" and question.strategy == "auto" and question.fold == "auto":
         from mcveto.engines.simulation.simulate import is_large, simulate
 
         if is_large(program):
             verdict = simulate(program, _SHARE_OF_SIMULATION * remaining(), tell)
             if verdict.kind != "unknown":
-                return verdict, replace(question, engine="simulation")
-    return _engine(program, question, remaining, tell), question
+                return replace(verdict, found_by="simulation")
+    return _engine(program, question, remaining, tell)
 
 
 def _engine(
