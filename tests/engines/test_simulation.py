@@ -73,8 +73,8 @@ def test_lock_discipline(name: str, version: str) -> None:
 
 
 def test_large_programs_are_recognised(tmp_path: Path) -> None:
-    spec = driver().build(tmp_path, 3, 3200, "tree", "fix")
-    assert driver().instructions(spec) > 3000
+    spec = driver().build(tmp_path, 3, 6000, "tree", "fix")
+    assert driver().instructions(spec) > 4000
     assert is_large(load_program(None, load_spec(str(spec))))
 
 
@@ -82,7 +82,7 @@ def test_large_programs_are_recognised(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["chain", "dispatch", "tree"])
 @pytest.mark.parametrize("version", ["fix", "bug"])
 def test_generated_drivers(kind: str, version: str, tmp_path: Path) -> None:
-    spec = driver().build(tmp_path, 1, 4000, kind, version)
+    spec = driver().build(tmp_path, 1, 6000, kind, version)
     program = load_program(None, load_spec(str(spec)))
     assert is_large(program)
     verdict = simulate(program, 600.0)
