@@ -28,9 +28,11 @@ _REPORT_SECONDS = 0.05
 # Of the time left, and never more than so many seconds: the other ways should have their turn.
 SUMMARIES_SHARE = 0.4
 LONGEST_SUMMARIES = 300.0
+# Of the time there is for a large program.
+_SHARE_OF_SIMULATION = 0.6
 
 # Every choice of the contract; those that exist are marked.
-ENGINES = {"dpg": True, "bmc": True, "symex": True, "cegar": False, "portfolio": True}
+ENGINES = {"dpg": True, "bmc": True, "symex": True, "simulation": True, "cegar": False, "portfolio": True}
 STRATEGIES = {"auto": True, "paper": True}
 FOLDS = {"auto": True, "frame": True, "pc": True}
 STEPS = {"block": True, "instruction": True}
@@ -188,9 +190,8 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
     if question.engine.startswith("external:"):
         from mcveto.translate.external_tool import verify_externally
 
-        if attached.names:
-            raise UsageError("typestate properties are not translated for other verifiers yet", "use --engine dpg")
-        return verify_externally(program, question.engine, None if question.timeout is None else remaining())
+        seconds = None if question.timeout is None else remaining()
+        return attached.explained(verify_externally(program, question.engine, seconds))
     if question.engine == "portfolio":
         from mcveto.engines.portfolio import race
 
@@ -219,7 +220,7 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
         from mcveto.dpg.history import History
 
         history = History()
-    found = _engine(program, question, remaining, tell, history)
+    found = _found(program, question, remaining, tell, history)
     if history is not None:
         from mcveto.dpg.proof import Proof
 
@@ -239,6 +240,24 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
     return replace(answer, executed=executed.executed())
 
 
+def _found(
+    program: Program,
+    question: Question,
+    remaining: Callable[[], float],
+    tell: Callable[[Counts, str], None],
+    history: History | None = None,
+) -> Verdict:
+    """What is found; large programs are simulated first."""
+    if question.engine == "dpg" and question.strategy == "auto" and question.fold == "auto":
+        from mcveto.engines.simulation.simulate import is_large, simulate
+
+        if is_large(program):
+            verdict = simulate(program, _SHARE_OF_SIMULATION * remaining(), tell)
+            if verdict.kind != "unknown":
+                return replace(verdict, found_by="simulation")
+    return _engine(program, question, remaining, tell, history)
+
+
 def _engine(
     program: Program,
     question: Question,
@@ -251,6 +270,10 @@ def _engine(
         from mcveto.engines.symex import symex
 
         return symex(program, remaining(), tell, question.merge)
+    if question.engine == "simulation":
+        from mcveto.engines.simulation.simulate import simulate
+
+        return simulate(program, remaining(), tell)
     if question.engine == "bmc":
         from mcveto.engines.bmc import bmc
 

@@ -31,15 +31,30 @@ if TYPE_CHECKING:
 )
 @click.option("--dispatch", type=click.Choice(["known", "all"]), default="known", show_default=True,
               help="Where indirect jumps can lead: known targets, or every instruction.")  # fmt: skip
-def command(binary: str | None, language: str, output: str | None, memory: str, dispatch: str, **options: Any) -> int:
+@click.option("--property", "properties", multiple=True, metavar="FILE|NAME", help="A typestate automaton to put in.")
+@click.option(
+    "--event", "events", multiple=True, metavar="NAME=KIND:ADDRESS", help="Where an event of a typestate automaton is."
+)
+def command(
+    binary: str | None,
+    language: str,
+    output: str | None,
+    memory: str,
+    dispatch: str,
+    properties: tuple[str, ...],
+    events: tuple[str, ...],
+    **options: Any,
+) -> int:
     """Translate BINARY: registers as globals, procedures as functions, instructions as statements.
 
     Every executable byte is translated or listed, in the file and on stderr, as not translated.
     """
     from mcveto.program.program import load_program
+    from mcveto.property.attach import attach, parse_event, with_typestates
     from mcveto.translate.to_c import CTranslation
 
-    program = load_program(binary, read_spec(**options))
+    spec = with_typestates(read_spec(**options), properties)
+    program = attach(load_program(binary, spec), [parse_event(text) for text in events]).program
     translation = CTranslation(program, "pointers" if memory == "pointers" else "array", dispatch_all=dispatch == "all")
     with _opened(output) as stream:
         for line in translation.lines():

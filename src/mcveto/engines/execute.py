@@ -76,6 +76,12 @@ class Executor:
         self.instructions = 0
         self.seen: set[tuple[int, bytes]] = set()
 
+    def share(self, blocks: Blocks, other: Executor | None = None) -> None:
+        """Uses the code that others have decoded already."""
+        self._blocks = blocks
+        if other is not None:
+            self._pruned, self._whole = other._pruned, other._whole
+
     def initial(self) -> PathState:
         from mcveto.engines.path import Path
 
@@ -113,6 +119,8 @@ class Executor:
             self._registers_before = dict(domain.registers)
             self._log_before = state.log
             self._fresh = []
+            # A fork goes back to the start of the last instruction, not to that of the block.
+            self._memory_before = None
             domain.memory.journal.clear()
             if accesses is not None:
                 accesses.is_certain = all(op.opcode != "CBRANCH" for op in last.ops)

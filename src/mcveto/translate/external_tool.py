@@ -134,6 +134,7 @@ def judge(program: Program, translation: CTranslation, claim: Claim, tool: str) 
             confirmed_by=(name, "emulator"),
             assumptions=program.assumptions,
             statistics={"concrete_runs": 1, "instructions_executed": outcome.steps},
+            at=program.decoder.row.code_address(outcome.pc),
         )
     claimed = "" if claim.at is None else f" at {claim.at:#x}"
     end = f"{outcome.kind} at {outcome.pc:#x}" + (f", {outcome.detail}" if outcome.detail else "")

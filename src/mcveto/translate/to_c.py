@@ -52,7 +52,7 @@ class CTranslation:
     def __init__(self, program: Program, memory: MemoryModel = "array", *, dispatch_all: bool = False) -> None:
         self._program = program
         self._pointers = memory == "pointers"
-        self._decoder = translation_decoder(program.image.isa)
+        self._decoder = translation_decoder(program.decoder.row)
         self._row = row = self._decoder.row
         self._bits = row.address_bits
         layout = self._decoder.layout

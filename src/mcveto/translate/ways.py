@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from mcveto.machine.compiled.nodes import Graph, Node
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
 from mcveto.machine.interpreter import Interpreter
-from mcveto.machine.isa import Decoder, isa_rows
+from mcveto.machine.isa import Decoder
+from mcveto.machine.isa.table import IsaRow
 from mcveto.machine.pcode import FreshOrigin, Instruction, Transfer
 from mcveto.machine.registers import Cell, RegisterLayout
 
@@ -191,12 +192,11 @@ class Explorer:
         return Leave(run.events[skip:], run.writes, transfer, target)
 
 
-def translation_decoder(isa: str) -> Decoder:
+def translation_decoder(row: IsaRow) -> Decoder:
     """A decoder of its own whose register cells are at most 128 bits: vector registers are split into lanes.
 
     Instructions remember operands resolved to cells, so these instructions must not be mixed with other decoders'.
     """
-    row = isa_rows()[isa]
     decoder = Decoder(row)
     layout = decoder.layout
     named = [(name, offset, size) for name, (offset, size) in layout.names.items()]

@@ -1,0 +1,180 @@
+"""One block of an abstract state: like a path's, but bounds are read off terms, and what is undecided is possible.
+
+Reads of a constant table through an index stay symbolic until a jump goes to what was read: then there is one successor
+for each entry of the table that the index can name, without asking for one at a time.
+"""
+
+from __future__ import annotations
+
+from mcveto.engines.domain import as_term, as_value
+from mcveto.engines.execute import Cut, Executor, _cells, _choice
+from mcveto.engines.memory import PathMemory, Value
+from mcveto.engines.queries import Model, No, Queries
+from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
+from mcveto.engines.simulation.hints import Possible
+from mcveto.engines.simulation.value_ranges import bounds_of
+from mcveto.engines.state import PathState
+from mcveto.logic import terms as t
+from mcveto.logic.substitute import Substitution
+from mcveto.logic.terms import Term
+from mcveto.machine.memory import READ, WRITE
+from mcveto.machine.pcode import FreshOrigin, Transfer
+from mcveto.program.program import Program
+
+FEW_CELLS = 32
+MOST_ENTRIES = 8192
+MOST_NODES = 400
+
+
+class CoarseExecutor(Executor):
+    def __init__(self, program: Program, queries: Queries, unknowns: Unknowns) -> None:
+        super().__init__(program, queries, eager=True)
+        self.unknowns = unknowns
+        self.possible = Possible(queries, MOST_NODES)
+        self._tables: dict[Term, tuple[Term, list[int], list[int]]] = {}
+        self.forked = False
+        """Whether the block just executed could go several ways."""
+
+    def initial(self) -> PathState:
+        state = super().initial()
+        state.memory = self._new_memory()
+        return state
+
+    def _new_memory(self) -> PathMemory:
+        return CoarseMemory(self._program.space, self.unknowns)
+
+    # Decisions.
+
+    def decide(self, condition: Term) -> bool:
+        state, number = self._state, len(self._decisions)
+        if number < len(self._script.decisions):
+            way = self._script.decisions[number]
+            state.path.add(condition if way else t.bnot(condition))
+        elif state.path.holds(condition):
+            way = True
+        elif state.path.holds(t.bnot(condition)):
+            way = False
+        else:
+            opposite = t.bnot(condition)
+            yes = self.possible.model(state.path, condition, state.model)
+            no = self.possible.model(state.path, opposite, state.model)
+            if yes is No.UNSAT and no is No.UNSAT:
+                raise Cut
+            way = yes is not No.UNSAT
+            if way and no is not No.UNSAT:
+                self.forked = True
+                self._fork(opposite, False, no if isinstance(no, Model) else state.model)
+                state.path.add(condition)
+            found = yes if way else no
+            state.model = found if isinstance(found, Model) else state.model
+        self._decisions.append(way)
+        return way
+
+    def feasible(self, state: PathState) -> bool:
+        return True
+
+    def _model(self) -> Model:
+        model = self._state.model
+        return model if model is not None else self._queries.any_input()
+
+    def _assume(self, condition: Term) -> None:
+        if condition is t.TRUE:
+            return
+        found = self.possible.model(self._state.path, condition, self._state.model)
+        if found is No.UNSAT:
+            raise Cut
+        if isinstance(found, Model):
+            self._state.model = found
+        self._state.path.add(condition)
+
+    def fresh(self, bits: int, origin: FreshOrigin, usual: Value) -> Value:
+        value = super().fresh(bits, origin, usual)
+        self._state.log = None
+        return value
+
+    # Memory.
+
+    def _bounded(self, address: Term, size: int, needed: int) -> tuple[int, int] | None:
+        """Bounds of an address within one region; None if it can be anywhere that allows the access."""
+        bounds = bounds_of(address, self._state.path)
+        region = self._program.space.region_at(bounds[0])
+        if region is not None and bounds[1] + size <= region.end and region.permissions & needed:
+            return bounds
+        self._assume(self._program.space.allowed(address, size, needed))
+        bounds = bounds_of(address, self._state.path)
+        region = self._program.space.region_at(bounds[0])
+        if region is not None and bounds[1] + size <= region.end and region.permissions & needed:
+            return bounds
+        return None
+
+    def load(self, address: Term, size: int) -> Value:
+        memory = self._domain.memory
+        bounds = self._bounded(address, size, READ)
+        if bounds is None:
+            return self.unknowns.fresh(8 * size)
+        cells = _cells(address, bounds, FEW_CELLS)
+        if cells:
+            if len(cells) == 1:
+                return memory.load(cells[0], size)
+            return as_value(_choice(address, cells, [as_term(memory.load(cell, size), 8 * size) for cell in cells]))
+        assert isinstance(memory, CoarseMemory)
+        value = memory.load_within(address, size, *bounds)
+        region = self._program.space.region_at(bounds[0])
+        if region is not None and not region.permissions & WRITE and value not in self._tables:
+            cells = _cells(address, bounds, MOST_ENTRIES)
+            entries = [memory.load(cell, size) for cell in cells]
+            if cells and all(isinstance(entry, int) for entry in entries):
+                self._tables[value] = (address, cells, [int(entry) for entry in entries])  # type: ignore[arg-type]
+        return value
+
+    def store(self, address: Term, value: Value, size: int) -> None:
+        memory = self._domain.memory
+        bounds = self._bounded(address, size, WRITE)
+        cells = _cells(address, bounds, FEW_CELLS)
+        if len(cells) == 1:
+            memory.store(cells[0], value, size)
+            return
+        if self._memory_before is None:
+            self._memory_before = memory.undone()
+        regions = self._program.space.regions
+        wide = [(region.start, region.end) for region in regions if region.permissions & WRITE]
+        ranges = [(bounds[0], bounds[1] + size)] if bounds is not None else wide
+        memory.store_within(address, as_term(value, 8 * size), ranges)
+
+    # Jumps.
+
+    def _enumerate(self, state: PathState, target: Term, transfer: Transfer) -> None:
+        tables = [key for key in self._queries.table.of(target) if key in self._tables]
+        if len(tables) != 1 or len(self._queries.table.of(target)) != 1 or not isinstance(tables[0], Term):
+            state.model = None
+            found = self._queries.model(state.path, (), None)
+            if isinstance(found, No):
+                if found is No.UNKNOWN:
+                    self._gap("the solver ran out of time")
+                return
+            state.model = found
+            super()._enumerate(state, target, transfer)
+            return
+        read = tables[0]
+        address, cells, entries = self._tables[read]
+        places: dict[int, list[Term]] = {}
+        memory = state.memory
+        assert isinstance(memory, CoarseMemory)
+        known = memory.looked.get((address, read.width // 8))
+        is_there = known is not None and known[0] is read
+        for cell, entry in zip(cells, entries, strict=True):
+            places.setdefault(entry, []).append(t.eq(address, t.const(cell, address.width)))
+        self.forked = self.forked or len(places) > 1
+        for entry, ways in places.items():
+            goes = Substitution({read: t.const(entry, read.width)}).apply(target)
+            # If the index is no longer what was read with, the entry can be any.
+            here = t.disj(ways) if is_there else t.TRUE
+            model = self.possible.model(state.path, here, state.model)
+            if model is No.UNSAT:
+                continue
+            assert goes.op == "const"
+            taken = state.fork(goes.data, dict(state.registers), state.memory.copy(), state.model)
+            if isinstance(model, Model):
+                taken.model = model
+            taken.path.add(here)
+            self._result.successors.append((transfer, taken))

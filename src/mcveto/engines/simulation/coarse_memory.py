@@ -1,0 +1,110 @@
+"""The memory of an abstract state: cells at constant addresses, and ranges of which nothing is known.
+
+A store through an address that is only bounded makes the bytes within its bounds unknown. What is read from an unknown
+place is a fresh variable, remembered until somebody may have written there: two reads of one place agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mcveto.engines.memory import ByteOf, Cell, PathMemory, Value, united
+from mcveto.logic import terms as t
+from mcveto.logic.terms import Term
+from mcveto.machine.address_space import AddressSpace
+
+
+class Unknowns:
+    """Makes variables that stand for anything; `origins` says what the joins made them for."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self.origins: dict[Term, tuple[object, ...]] = {}
+
+    def fresh(self, bits: int) -> Term:
+        self._count += 1
+        return t.var(f"any!{self._count}", bits)
+
+
+class CoarseMemory(PathMemory):
+    __slots__ = ("looked", "unknowns")
+
+    def __init__(self, space: AddressSpace, unknowns: Unknowns) -> None:
+        super().__init__(space)
+        self.unknowns = unknowns
+        self.looked: dict[tuple[Term, int], tuple[Term, int, int]] = {}
+        """What was read through an address that is not constant, and from within which bounds."""
+
+    def copy(self) -> CoarseMemory:
+        twin = CoarseMemory.__new__(CoarseMemory)
+        twin._space, twin._big_endian = self._space, self._big_endian
+        twin._mask, twin._width = self._mask, self._width
+        twin.base, twin.clouds = self.base, self.clouds
+        twin.cells, twin.dirty, twin.journal = dict(self.cells), {}, []
+        twin.unknowns, twin.looked = self.unknowns, dict(self.looked)
+        return twin
+
+    def unknown(self, address: int) -> bool:
+        return any(low <= address < high for low, high in self.clouds)
+
+    def load(self, address: int, size: int) -> Value:
+        places = [(address + i) & self._mask for i in range(size)]
+        if size > 1 and self.clouds and all(place not in self.cells and self.unknown(place) for place in places):
+            word = self.unknowns.fresh(8 * size)
+            for i, place in enumerate(places):
+                self.cells[place] = ByteOf(word, size - 1 - i if self._big_endian else i)
+            return word
+        return super().load(address, size)
+
+    def byte(self, address: int) -> Cell:
+        cell = self.cells.get(address)
+        if cell is None and self.unknown(address):
+            cell = self.cells[address] = ByteOf(self.unknowns.fresh(8), 0)
+        return super().byte(address) if cell is None else cell
+
+    def store(self, address: int, value: Value, size: int) -> None:
+        cells, mask, journal = self.cells, self._mask, self.journal
+        concrete = isinstance(value, int)
+        for i in range(size):
+            where = (address + i) & mask
+            index = size - 1 - i if self._big_endian else i
+            journal.append((where, cells.get(where)))
+            cells[where] = value >> 8 * index & 0xFF if concrete else ByteOf(value, index)  # type: ignore
+        if self.looked:
+            self._forget(address, address + size)
+
+    def load_within(self, address: Term, size: int, low: int, high: int) -> Term:
+        """A read somewhere between two addresses (the greatest is `high`)."""
+        known = self.looked.get((address, size))
+        if known is None:
+            known = self.looked[address, size] = (self.unknowns.fresh(8 * size), low, high + size)
+        return known[0]
+
+    def store_within(self, address: Term, value: Term, ranges: Sequence[tuple[int, int]]) -> None:
+        """A store that touches only bytes of these ranges; it cannot be undone."""
+        self.cells = {
+            where: cell for where, cell in self.cells.items() if not any(low <= where < high for low, high in ranges)
+        }
+        self.clouds = united([*self.clouds, *ranges])
+        for low, high in ranges:
+            self._forget(low, high)
+        if len(ranges) == 1:
+            low, high = ranges[0]
+            self.looked[address, value.width // 8] = (value, low, high)
+        self.journal.clear()
+
+    def _forget(self, start: int, end: int) -> None:
+        stale = [key for key, (_, low, high) in self.looked.items() if low < end and start < high]
+        for key in stale:
+            del self.looked[key]
+
+    def words(self) -> Iterator[Term]:
+        """Every term that a cell is part of, and what was read through unknown addresses."""
+        last: Term | None = None
+        for cell in self.cells.values():
+            if type(cell) is ByteOf and cell[0] is not last:
+                last = cell[0]
+                yield last
+        for (address, _), (value, _, _) in self.looked.items():
+            yield address
+            yield value

@@ -1,0 +1,77 @@
+"""Is a condition possible on a path? A few likely values are tried before the solver is asked.
+
+A hint is an assignment that was good once. It is never trusted: what it claims is evaluated on the conjuncts that
+matter. Undecided counts as possible, which loses nothing but precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mcveto.engines.path import Path
+from mcveto.engines.queries import Model, No, Queries
+from mcveto.logic import terms as t
+from mcveto.logic.evaluate import Evaluator
+from mcveto.logic.terms import Term
+
+_MOST_VARIABLES = 3
+_MOST_NODES = 120
+
+
+class Possible:
+    def __init__(self, queries: Queries, most_nodes: int) -> None:
+        """Questions with more than `most_nodes` terms are not asked: they are as good as undecided."""
+        self._queries = queries
+        self._most_nodes = most_nodes
+        self.undecided = 0
+
+    def model(self, path: Path, condition: Term, hint: Model | None) -> Model | No | None:
+        """A model of the condition and what the path says about it; No if there is none, None if nobody knows."""
+        if condition is t.FALSE:
+            return No.UNSAT
+        base = hint if hint is not None else self._queries.any_input()
+        about = path.about([condition])
+        if base.value(condition) and all(base.value(term) for term in about):
+            return base
+        nodes = t.postorder([condition, *about])
+        if len(nodes) > self._most_nodes:
+            self.undecided += 1
+            return None
+        guessed = self._guess([condition, *about], base) if len(nodes) <= _MOST_NODES else None
+        if guessed is not None:
+            return guessed
+        found = self._queries.model(path, (condition,), base)
+        if found is No.UNKNOWN:
+            self.undecided += 1
+            return None
+        return found
+
+    def _guess(self, formula: list[Term], base: Model) -> Model | None:
+        keys = self._queries.table.of(formula[0])
+        variables = sorted((key for key in keys if isinstance(key, t.Term)), key=lambda term: term.serial)
+        if len(variables) != len(keys) or len(variables) > _MOST_VARIABLES:
+            return None
+        if any(variable.op != "var" for variable in variables):
+            return None
+        nodes = t.postorder(formula[:1])
+        for variable in variables:
+            for value in _candidates(nodes, variable):
+                values = dict(base.values)
+                values[variable] = value
+                evaluator = Evaluator(lambda term, values=values: values.get(term, 0), base._byte)  # type: ignore[misc]
+                if all(evaluator.value(term) for term in formula):
+                    return Model(values, base.memory, base._known, base._otherwise)
+        return None
+
+
+def _candidates(nodes: list[Term], variable: Term) -> Iterator[int]:
+    mask = (1 << variable.width) - 1
+    seen: set[int] = set()
+    constants = [node.data for node in nodes if node.op == "const"]
+    constants += [-node.data[1] for node in nodes if node.op == "lin"]
+    constants += [a - b for a in constants[:4] for b in constants[:4]]
+    for constant in [0, 1, mask, *constants]:
+        for value in (constant, constant + 1, constant - 1):
+            if value & mask not in seen:
+                seen.add(value & mask)
+                yield value & mask

@@ -1,0 +1,304 @@
+"""Abstract states that meet become one, which says what both say; and when one state says no more than another.
+
+A state stands for every machine state that some values of its variables make of it. Where two states differ, the joined
+one has a fresh variable, the same one wherever the same two values meet, so that equal values stay equal. Of the paths
+it keeps what both say, also about values that got a new name, and "one or the other" for what they decided
+differently, as long as that is short (Das, Lerner, Seigle, "ESP: path-sensitive program verification in polynomial
+time", PLDI 2002, keeps only what both say). Conjuncts about variables that no register and no cell mentions any longer
+are dropped. All of this only ever adds states.
+"""
+
+from __future__ import annotations
+
+from mcveto.engines.domain import as_term, as_value
+from mcveto.engines.memory import ByteOf, Value, united
+from mcveto.engines.merge import _word
+from mcveto.engines.path import KeyTable, Path
+from mcveto.engines.simulation.coarse_executor import CoarseExecutor
+from mcveto.engines.simulation.coarse_memory import CoarseMemory
+from mcveto.engines.simulation.value_ranges import bounds_of
+from mcveto.engines.state import PathState
+from mcveto.logic import terms as t
+from mcveto.logic.substitute import Substitution
+from mcveto.logic.terms import Term
+from mcveto.machine.symbolic import initial_register
+from mcveto.program.program import Program
+
+MOST_NODES = 80
+MOST_GATE = 24
+MOST_CHOICES = 8
+MOST_FLAGS = 3
+FLAG = 16
+Pair = tuple[Value, Value]
+
+
+class Joins:
+    def __init__(self, program: Program, executor: CoarseExecutor, table: KeyTable) -> None:
+        self._program = program
+        self._executor = executor
+        self._layout = program.decoder.layout
+        self._table = table
+
+    # Joining.
+
+    def joined(self, first: PathState, second: PathState, is_loop: bool) -> PathState:
+        self._pairs: dict[tuple[int, Value, Value], Term] = {}
+        self._bounds: list[Term] = []
+        self._first, self._second, self._is_loop = first, second, is_loop
+        self._gate = None if is_loop else _gate(first.path.terms, second.path.terms)
+        registers: dict[int, Value] = {}
+        for number in sorted(first.registers.keys() | second.registers.keys()):
+            a, b = self._register(first, number), self._register(second, number)
+            registers[number] = self._value(a, b, self._layout.cells[number].bits, ("register", number))
+        memory = self._memories()
+        result = PathState(
+            first.pc, registers, memory, Path(self._table), first.calls, second.model, None, first.steps,
+            place=second.place, key=second.key,
+        )  # fmt: skip
+        live = self._live(result)
+        for term in self._conjuncts(live):
+            result.path.add(term)
+        return result
+
+    def _register(self, state: PathState, number: int) -> Value:
+        found = state.registers.get(number)
+        return initial_register(self._layout, self._layout.cells[number]) if found is None else found
+
+    def _value(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value:
+        if a is b or (type(a) is int and a == b and type(b) is int):
+            return a
+        if self._gate is not None and _is_choice(a) and _is_choice(b):
+            return as_value(t.ite(self._gate, as_term(a, bits), as_term(b, bits)))
+        found = self._pairs.get((bits, a, b))
+        if found is None:
+            found = self._pairs[bits, a, b] = self._executor.unknowns.fresh(bits)
+            place = self._second.place
+            self._executor.unknowns.origins[found] = (*where, place.function if place is not None else 0)
+            self._enclose(found, a, b, bits)
+        return found
+
+    def _enclose(self, new: Term, a: Value, b: Value, bits: int) -> None:
+        """Two addresses in one region: the variable is between them. In a loop, at least not below both."""
+        if bits != self._program.decoder.row.address_bits:
+            return
+        low_a, high_a = (a, a) if isinstance(a, int) else bounds_of(a, self._first.path)
+        low_b, high_b = (b, b) if isinstance(b, int) else bounds_of(b, self._second.path)
+        low, high = min(low_a, low_b), max(high_a, high_b)
+        if self._is_loop:
+            if isinstance(a, int) and isinstance(b, int):
+                start = t.const(a, bits)
+                self._bounds.append(t.ule(start, new) if a < b else t.ule(new, start))
+                grows = t.signed(a, bits) < t.signed(b, bits)
+                self._bounds.append(t.sle(start, new) if grows else t.sle(new, start))
+            return
+        if low > 0xFFF:
+            region = self._program.space.region_at(low)
+            if region is None or high >= region.end:
+                return
+        elif high - low > 0xFFFF:
+            return
+        self._bounds.append(t.ule(new, t.const(high, bits)))
+        if low:
+            self._bounds.append(t.ule(t.const(low, bits), new))
+
+    def _memories(self) -> CoarseMemory:
+        first, second = self._first.memory, self._second.memory
+        assert isinstance(first, CoarseMemory) and isinstance(second, CoarseMemory)
+        result = second.copy()
+        result.clouds = united([*first.clouds, *second.clouds])
+        result.looked = {}
+        if not self._is_loop:
+            result.looked = {key: value for key, value in second.looked.items() if first.looked.get(key) == value}
+        mine, others = first.cells, second.cells
+        different = [where for where, cell in others.items() if mine.get(where) != cell]
+        different += [where for where in mine if where not in others]
+        done: set[int] = set()
+        space = self._program.space
+        for where in sorted(different):
+            if where in done:
+                continue
+            start, size = _word(where, mine.get(where), others.get(where), space)
+            done.update(range(start, start + size))
+            a, b = first.load(start, size), second.load(start, size)
+            value = self._value(a, b, 8 * size, ("memory", start, size))
+            for i in range(size):
+                index = size - 1 - i if space.big_endian else i
+                result.cells[(start + i) & space.mask] = (
+                    value >> 8 * index & 0xFF if isinstance(value, int) else ByteOf(value, index)
+                )
+        return result
+
+    def _live(self, state: PathState) -> frozenset[object]:
+        table = self._table
+        keys: set[object] = set()
+        for value in state.registers.values():
+            if isinstance(value, Term):
+                keys |= table.of(value)
+        memory = state.memory
+        assert isinstance(memory, CoarseMemory)
+        for word in memory.words():
+            keys |= table.of(word)
+        return frozenset(keys)
+
+    def _is_live(self, term: Term, live: frozenset[object]) -> bool:
+        return self._table.of(term) <= live
+
+    def _conjuncts(self, live: frozenset[object]) -> list[Term]:
+        first, second = self._first.path.terms, self._second.path.terms
+        names_first = {a: new for (_, a, b), new in self._pairs.items() if isinstance(a, Term) and a.op == "var"}
+        names_second = {b: new for (_, a, b), new in self._pairs.items() if isinstance(b, Term) and b.op == "var"}
+        common = dict.fromkeys(second)
+        shared = [term for term in first if term in common]
+        result = [term for term in shared if self._is_live(term, live)]
+        rest_first = [term for term in first if term not in common]
+        known = set(shared)
+        rest_second = [term for term in second if term not in known]
+        if names_first and names_second:
+            rename, other = Substitution(names_first).apply, Substitution(names_second).apply
+            renamed = {other(term) for term in second}
+            result += [new for new in map(rename, first) if new in renamed and self._is_live(new, live)]
+        if self._is_loop:
+            result += self._kept_bounds(rest_first, live)
+        else:
+            result += self._alternatives(rest_first, rest_second, live)
+        return list(dict.fromkeys([*result, *self._bounds]))
+
+    def _kept_bounds(self, rest: list[Term], live: frozenset[object]) -> list[Term]:
+        """What the earlier state said about a variable that got a new name, if it holds of the later one's value."""
+        result = []
+        values = {a: (as_term(b, bits), new) for (bits, a, b), new in self._pairs.items() if isinstance(a, Term)}
+        for term in rest:
+            keys = self._table.of(term)
+            if len(keys) != 1:
+                continue
+            (key,) = keys
+            if key not in values:
+                continue
+            now, new = values[key]
+            told = Substitution({key: now}).apply(term)
+            if self.implied(self._second, told):
+                renamed = Substitution({key: new}).apply(term)
+                if self._is_live(renamed, live):
+                    result.append(renamed)
+        return result
+
+    def _alternatives(self, first: list[Term], second: list[Term], live: frozenset[object]) -> list[Term]:
+        one = [term for term in first if self._is_live(term, live)]
+        two = [term for term in second if self._is_live(term, live)]
+        if len(one) == 1:
+            two = [term for term in two if term is not t.bnot(one[0])] or [t.bnot(one[0])]
+        elif len(two) == 1:
+            one = [term for term in one if term is not t.bnot(two[0])] or [t.bnot(two[0])]
+        if not one or not two or len(one) > 8 or len(two) > 8:
+            return []
+        left, right = t.conj(one), t.conj(two)
+        told = self._told(live)
+        if told:
+            # What was decided remains connected with the flags that remember it.
+            left, right = t.conj([left, *(a for a, _ in told)]), t.conj([right, *(b for _, b in told)])
+        elif left is t.bnot(right):
+            return []
+        either = t.disj([left, right])
+        return [either] if either is not t.TRUE and len(t.postorder([either])) <= MOST_NODES else []
+
+    def _told(self, live: frozenset[object]) -> list[tuple[Term, Term]]:
+        """For the few variables that stand for a flag: which value each of the two states gave it."""
+        found: list[tuple[Term, Term]] = []
+        for (bits, a, b), new in self._pairs.items():
+            sides = [as_term(a, bits), as_term(b, bits)]
+            if any(side.op == "const" and side.data < FLAG for side in sides) and all(
+                (side.op == "const" and side.data < FLAG) or (side.op == "var" and side in live) for side in sides
+            ):
+                found.append((t.eq(new, sides[0]), t.eq(new, sides[1])))
+        return found if len(found) <= MOST_FLAGS else []
+
+    # Covering.
+
+    def implied(self, state: PathState, term: Term) -> bool:
+        from mcveto.engines.queries import No
+
+        if term is t.TRUE or state.path.holds(term):
+            return True
+        opposite = t.bnot(term)
+        return self._executor.possible.model(state.path, opposite, state.model) is No.UNSAT
+
+    def covers(self, old: PathState, new: PathState) -> bool:
+        """Whether every machine state of the new one is one of the old one: it is an instance, and its path says
+        whatever the old path says of that instance."""
+        names: dict[Term, Term] = {}
+        later: list[tuple[Term, Value, int]] = []
+        tables = self._executor._tables
+
+        def match(a: Value, b: Value, bits: int) -> bool:
+            if isinstance(a, int):
+                return isinstance(b, int) and a == b
+            if a.op != "var" or a in tables:
+                later.append((a, b, bits))
+                return True
+            term = as_term(b, bits)
+            return names.setdefault(a, term) is term
+
+        for number in old.registers.keys() | new.registers.keys():
+            a, b = self._register(old, number), self._register(new, number)
+            if not match(a, b, self._layout.cells[number].bits):
+                return False
+        mine, others = old.memory, new.memory
+        assert isinstance(mine, CoarseMemory) and isinstance(others, CoarseMemory)
+        if any(not _within(cloud, mine.clouds) for cloud in others.clouds):
+            return False
+        if mine.looked:
+            return False
+        space = self._program.space
+        done: set[int] = set()
+        for where in sorted(mine.cells.keys() | others.cells.keys()):
+            if where in done:
+                continue
+            a_cell, b_cell = mine.cells.get(where), others.cells.get(where)
+            if a_cell is None and mine.unknown(where):
+                continue
+            start, size = _word(where, a_cell, b_cell, space)
+            if a_cell is not None and a_cell == b_cell and isinstance(a_cell, int):
+                continue
+            done.update(range(start, start + size))
+            if not match(mine.load(start, size), others.load(start, size), 8 * size):
+                return False
+        replace = Substitution({a: b for a, b in names.items() if a is not b}).apply
+        for a_term, b, bits in later:
+            if any(key in names and names[key] is not key for key in self._table.of(a_term)):
+                a_term = replace(a_term)
+            if a_term is not as_term(b, bits):
+                return False
+        if any(name in tables and names.get(name, name) is not name for name in names):
+            return False
+        return all(self.implied(new, replace(term)) for term in old.path.terms)
+
+
+def _gate(first: list[Term], second: list[Term]) -> Term | None:
+    """A short condition that the first path says and the second denies."""
+    denied = set(second)
+    for term in reversed(first):
+        if term not in denied and t.bnot(term) in denied and len(t.postorder([term])) <= MOST_GATE:
+            return term
+    return None
+
+
+def _is_choice(value: Value) -> bool:
+    """Whether a value is a constant, or one of a few, depending on conditions."""
+    if isinstance(value, int):
+        return True
+    if value.op == "zext" and value.args[0].width == 1:
+        return len(t.postorder([value])) <= MOST_NODES
+    pending = [value]
+    for _ in range(2 * MOST_CHOICES):
+        if not pending:
+            return len(t.postorder([value])) <= MOST_NODES
+        part = pending.pop()
+        if part.op == "ite":
+            pending += part.args[1:]
+        elif part.op != "const":
+            return False
+    return False
+
+
+def _within(cloud: tuple[int, int], clouds: tuple[tuple[int, int], ...]) -> bool:
+    return any(low <= cloud[0] and cloud[1] <= high for low, high in clouds)

@@ -1,0 +1,250 @@
+"""Runs that stand for an abstract state: exact paths with inputs that take them, kept short.
+
+An abstract state may stand for machine states that no input leads to; a violation is told only for a path that some
+input takes. So each abstract state carries a few such paths along. They need not be all: an access through a symbolic
+address is made where the model makes it, a question that takes long is not asked for long, and when a path has become
+long everything is fixed to what its inputs make of it. What is lost are paths, never their truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcveto.engines.domain import as_term, as_value
+from mcveto.engines.execute import Executor, Result, _cells, _choice
+from mcveto.engines.memory import ByteOf, PathMemory, Value
+from mcveto.engines.path import KeyTable, Path
+from mcveto.engines.queries import Model, Queries
+from mcveto.engines.simulation.coarse_executor import MOST_ENTRIES
+from mcveto.engines.simulation.hints import Possible
+from mcveto.engines.simulation.value_ranges import bounds_of
+from mcveto.engines.state import PathState
+from mcveto.logic import terms as t
+from mcveto.logic.substitute import Substitution
+from mcveto.logic.terms import Term
+from mcveto.machine.address_space import AddressSpace
+from mcveto.machine.interpreter import Step
+from mcveto.machine.memory import READ, WRITE
+from mcveto.machine.pcode import Instruction, Transfer
+from mcveto.program.program import Program
+
+LONG_PATH = 60
+WIDEST_STORE = 1 << 16
+MOST_LATE = 200
+MOST_CELLS = 16
+MOST_NODES = 120
+
+
+class LateMemory(PathMemory):
+    """Memory in which a store through a symbolic address is only made when somebody reads, or writes, near it.
+
+    Most are never looked at again, and making one fixes what its address depends on."""
+
+    __slots__ = ("late", "settle")
+
+    def __init__(self, space: AddressSpace) -> None:
+        super().__init__(space)
+        self.late: tuple[tuple[Term, Value, int, int, int], ...] = ()
+        """Address, value, size, and the bounds of what may be written."""
+        self.settle: Callable[[LateMemory], None] = _nobody
+
+    def copy(self) -> LateMemory:
+        twin = LateMemory.__new__(LateMemory)
+        twin._space, twin._big_endian = self._space, self._big_endian
+        twin._mask, twin._width = self._mask, self._width
+        twin.base, twin.clouds = self.base, self.clouds
+        twin.cells, twin.dirty, twin.journal = dict(self.cells), {}, []
+        twin.late, twin.settle = self.late, self.settle
+        return twin
+
+    def load(self, address: int, size: int) -> Value:
+        self._look(address, size)
+        return super().load(address, size)
+
+    def store(self, address: int, value: Value, size: int) -> None:
+        self._look(address, size)
+        super().store(address, value, size)
+
+    def _look(self, address: int, size: int) -> None:
+        if any(low < address + size and address < high for _, _, _, low, high in self.late):
+            self.settle(self)
+
+
+def _nobody(memory: LateMemory) -> None:
+    raise AssertionError("a memory without a path")
+
+
+class RunExecutor(Executor):
+    def __init__(self, program: Program, queries: Queries) -> None:
+        super().__init__(program, queries, eager=True)
+        self._possible = Possible(queries, MOST_NODES)
+        self._table_reads = 0
+        # Entries of constant tables that were read in this block: the address, and every cell with its entry.
+        self._read: dict[Term, tuple[Term, list[int], list[int]]] = {}
+
+    def initial(self) -> PathState:
+        state = super().initial()
+        memory = state.memory = LateMemory(self._program.space)
+        memory.settle = self._settle
+        return state
+
+    def _settle(self, memory: LateMemory) -> None:
+        """Makes the stores that were put off, where the model makes them."""
+        late, memory.late = memory.late, ()
+        for address, value, size, _, _ in late:
+            where = self._model().value(address)
+            self._state.path.add(t.eq(address, t.const(where, address.width)))
+            memory.store(where, value, size)
+
+    def run(self, state: PathState) -> Result:
+        self._read = {}
+        return super().run(state)
+
+    def decide(self, condition: Term) -> bool:
+        condition = self._settled(condition)
+        if condition.op == "const":
+            return condition is t.TRUE
+        state, number = self._state, len(self._decisions)
+        if number < len(self._script.decisions):
+            way = self._script.decisions[number]
+            state.path.add(condition if way else t.bnot(condition))
+        elif state.path.holds(condition):
+            way = True
+        elif state.path.holds(t.bnot(condition)):
+            way = False
+        else:
+            way = bool(self._model().value(condition))
+            taken, other = (condition, t.bnot(condition)) if way else (t.bnot(condition), condition)
+            found = self._possible.model(state.path, other, state.model)
+            if isinstance(found, Model):
+                self._fork(other, not way, found)
+            state.path.add(taken)
+        self._decisions.append(way)
+        return way
+
+    def _here(self, address: Term, size: int, needed: int) -> int:
+        address = self._settled(address)
+        self._assume(self._program.space.allowed(address, size, needed))
+        where = self._model().value(address)
+        self._state.path.add(t.eq(address, t.const(where, address.width)))
+        return where
+
+    def load(self, address: Term, size: int) -> Value:
+        memory, space = self._domain.memory, self._program.space
+        bounds = bounds_of(address, self._state.path)
+        region = space.region_at(bounds[0])
+        if region is not None and bounds[1] + size <= region.end and region.permissions & READ:
+            cells = _cells(address, bounds, MOST_ENTRIES)
+            if 0 < len(cells) <= MOST_CELLS:
+                return as_value(_choice(address, cells, [as_term(memory.load(cell, size), 8 * size) for cell in cells]))
+            if cells and not region.permissions & WRITE:
+                self._table_reads += 1
+                read = t.var(f"table!{self._table_reads}", 8 * size)
+                entries = [memory.load(cell, size) for cell in cells]
+                if all(isinstance(entry, int) for entry in entries):
+                    self._read[read] = (address, cells, [int(entry) for entry in entries])  # type: ignore[arg-type]
+                    return read
+        return memory.load(self._here(address, size, READ), size)
+
+    def store(self, address: Term, value: Value, size: int) -> None:
+        memory = self._domain.memory
+        address = self._settled(address)
+        bounds = bounds_of(address, self._state.path)
+        region = self._program.space.region_at(bounds[0])
+        if (
+            isinstance(memory, LateMemory)
+            and bounds[1] - bounds[0] <= WIDEST_STORE
+            and region is not None
+            and bounds[1] + size <= region.end
+            and region.permissions & WRITE
+            and len(memory.late) < MOST_LATE
+        ):
+            memory.late = (*memory.late, (address, value, size, bounds[0], bounds[1] + size))
+            return
+        memory.store(self._here(address, size, WRITE), value, size)
+
+    # Tables.
+
+    def _settled(self, term: Term) -> Term:
+        """The term with every entry of a table fixed to the one the model reads."""
+        keys = self._queries.table.of(term)
+        chosen = {read: self._entry(read) for read in self._read if read in keys}
+        return Substitution(chosen).apply(term) if chosen else term
+
+    def _entry(self, read: Term) -> Term:
+        address, cells, entries = self._read[read]
+        where = self._model().value(address)
+        self._state.path.add(t.eq(address, t.const(where, address.width)))
+        return t.const(entries[cells.index(where)], read.width)
+
+    def _leave(self, state: PathState, last: Instruction, step: Step) -> None:
+        target = step.target
+        if self._read:
+            keys = self._queries.table.of(target) if isinstance(target, Term) else frozenset()
+            used = [read for read in self._read if read in keys]
+            if isinstance(target, Term) and len(used) == 1 and len(keys) == 1:
+                self._each(state, target, used[0], step.transfer)
+                return
+            chosen = {read: self._entry(read) for read in self._read}
+            _replace(state, Substitution(chosen).apply)
+            if isinstance(target, Term):
+                step = Step(step.transfer, as_value(Substitution(chosen).apply(target)))
+        super()._leave(state, last, step)
+
+    def _each(self, state: PathState, target: Term, read: Term, transfer: Transfer) -> None:
+        """One path for each entry of the table that a jump goes through."""
+        address, cells, entries = self._read[read]
+        done: set[int] = set()
+        for cell, entry in zip(cells, entries, strict=True):
+            if entry in done:
+                continue
+            here = t.eq(address, t.const(cell, address.width))
+            model = self._possible.model(state.path, here, state.model)
+            if not isinstance(model, Model):
+                continue
+            done.add(entry)
+            fixed = Substitution({read: t.const(entry, read.width)}).apply
+            goes = fixed(target)
+            taken = state.fork(int(goes.data), dict(state.registers), state.memory.copy(), model)
+            taken.path.add(here)
+            _replace(taken, fixed)
+            self._result.successors.append((transfer, taken))
+
+
+def _replace(state: PathState, apply: Callable[[Term], Term]) -> None:
+    for number, content in state.registers.items():
+        if isinstance(content, Term):
+            state.registers[number] = as_value(apply(content))
+    cells = state.memory.cells
+    for where, cell in cells.items():
+        if type(cell) is ByteOf:
+            word = apply(cell[0])
+            if word is not cell[0]:
+                cells[where] = word.data >> 8 * cell[1] & 0xFF if word.op == "const" else ByteOf(word, cell[1])
+
+
+def freeze(state: PathState, table: KeyTable) -> None:
+    """Everything that depends on inputs becomes what the inputs make of it."""
+    model = state.model
+    assert model is not None
+    value = model.value
+    for number, content in state.registers.items():
+        if isinstance(content, Term):
+            state.registers[number] = value(content)
+    late = state.memory
+    if isinstance(late, LateMemory):
+        puts, late.late = late.late, ()
+        for address, content, size, _, _ in puts:
+            PathMemory.store(late, value(address), content if isinstance(content, int) else value(content), size)
+    cells = state.memory.cells
+    for where, cell in cells.items():
+        if type(cell) is ByteOf:
+            cells[where] = value(cell[0]) >> 8 * cell[1] & 0xFF
+    path = Path(table)
+    memory = state.memory.base
+    for place, byte in model.memory.items():
+        path.add(t.eq(t.load(memory, t.const(place, memory.address_width), 1, False), t.const(byte, 8)))
+    for variable, content in model.values.items():
+        if "!" not in str(variable.data):
+            path.add(t.eq(variable, t.const(content, variable.width)))
+    state.path = path

@@ -1,0 +1,115 @@
+"""Bounds of a term, read off its operators and off comparisons in the path; no solver is asked."""
+
+from __future__ import annotations
+
+from mcveto.engines.path import Path
+from mcveto.logic import terms as t
+from mcveto.logic.terms import Term
+
+Range = tuple[int, int]
+_DEPTH = 12
+
+
+def bounds_of(term: Term, path: Path) -> Range:
+    """Least and greatest value of an unsigned term, or bounds beyond them; sound whatever the term is."""
+    limits: dict[Term, Range] = {}
+    for conjunct in path.about([term]):
+        limits[conjunct], limits[t.bnot(conjunct)] = (1, 1), (0, 0)
+        _read(conjunct, True, limits)
+    return _bounds(term, limits, _DEPTH)
+
+
+def _read(conjunct: Term, holds: bool, limits: dict[Term, Range]) -> None:
+    if conjunct.op == "not":
+        _read(conjunct.args[0], not holds, limits)
+        return
+    if conjunct.op not in ("ult", "ule", "eq"):
+        return
+    a, b = conjunct.args
+    if conjunct.op == "eq":
+        if holds and (a.op == "const" or b.op == "const"):
+            known, other = (a, b) if a.op == "const" else (b, a)
+            _limit(other, known.data, known.data, limits)
+        return
+    strict = conjunct.op == "ult"
+    if not holds:
+        a, b, strict = b, a, not strict
+    top = (1 << a.width) - 1
+    if b.op == "const":
+        _limit(a, 0, b.data - strict, limits)
+    elif a.op == "const":
+        _limit(b, a.data + strict, top, limits)
+
+
+def _limit(term: Term, low: int, high: int, limits: dict[Term, Range]) -> None:
+    old = limits.get(term, (0, (1 << term.width) - 1))
+    limits[term] = (max(low, old[0]), min(high, old[1]))
+    if term.op == "lin" and len(term.args) == 1 and term.data[0][0] == 1 and low <= high:
+        # x + c within bounds: so is x, where nothing wraps around.
+        size = 1 << term.width
+        inner = ((low - term.data[1]) % size, (high - term.data[1]) % size)
+        if inner[0] <= inner[1]:
+            _limit(term.args[0], *inner, limits)
+
+
+def _bounds(term: Term, limits: dict[Term, Range], depth: int) -> Range:
+    low, high = _plain(term, limits, depth)
+    known = limits.get(term)
+    if known is not None:
+        low, high = max(low, known[0]), min(high, known[1])
+    return (low, high) if low <= high else (high, low)
+
+
+def _plain(term: Term, limits: dict[Term, Range], depth: int) -> Range:
+    top = (1 << term.width) - 1
+    op = term.op
+    if op == "const":
+        return term.data, term.data
+    if not depth:
+        return 0, top
+    below = depth - 1
+    if op == "lin":
+        return _linear(term, limits, below)
+    if op == "zext":
+        return _bounds(term.args[0], limits, below)
+    if op == "and" and term.width > 1:
+        return 0, min(_bounds(x, limits, below)[1] for x in term.args)
+    if op in ("or", "xor") and term.width > 1:
+        bits = max(_bounds(x, limits, below)[1] for x in term.args).bit_length()
+        return 0, (1 << bits) - 1
+    if op == "concat":
+        low = high = 0
+        for part in term.args:
+            bottom, ceiling = _bounds(part, limits, below)
+            low, high = low << part.width | bottom, high << part.width | ceiling
+        return low, high
+    if op == "extract" and term.data[1] == 0:
+        low, high = _bounds(term.args[0], limits, below)
+        return (low, high) if high <= top else (0, top)
+    if op == "lshr" and term.args[1].op == "const":
+        low, high = _bounds(term.args[0], limits, below)
+        return low >> term.args[1].data, high >> term.args[1].data
+    if op == "urem" and term.args[1].op == "const" and term.args[1].data:
+        return 0, term.args[1].data - 1
+    if op == "ite":
+        decided = limits.get(term.args[0])
+        if decided is not None and decided[0] == decided[1]:
+            return _bounds(term.args[1] if decided[0] else term.args[2], limits, below)
+        first, second = (_bounds(x, limits, below) for x in term.args[1:])
+        return min(first[0], second[0]), max(first[1], second[1])
+    return 0, top
+
+
+def _linear(term: Term, limits: dict[Term, Range], depth: int) -> Range:
+    """A sum; where it may wrap around in more than one way, nothing is known."""
+    size = 1 << term.width
+    low = high = term.data[1]
+    for coefficient, atom in zip(term.data[0], term.args, strict=True):
+        bottom, ceiling = _bounds(atom, limits, depth)
+        if coefficient > size >> 1:
+            coefficient -= size
+        low += min(coefficient * bottom, coefficient * ceiling)
+        high += max(coefficient * bottom, coefficient * ceiling)
+    if low // size == high // size:
+        return low % size, high % size
+    return 0, size - 1

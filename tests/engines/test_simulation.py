@@ -1,0 +1,89 @@
+"""Property simulation: joins, ranges, and verdicts on programs with a known answer."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcveto.engines.path import KeyTable
+from mcveto.engines.path import Path as Conditions
+from mcveto.engines.simulation.simulate import is_large, simulate
+from mcveto.engines.simulation.value_ranges import bounds_of
+from mcveto.logic import terms as t
+from mcveto.logic.evaluate import Evaluator
+from mcveto.program.program import load_program
+from mcveto.program.spec import load_spec
+
+ROOT = Path(__file__).parents[2]
+AIR = ROOT / "examples" / "air" / "ppc32-be"
+sys.path.insert(0, str(ROOT / "tools"))
+
+
+def driver() -> Any:
+    """The generator of large drivers, which is a tool and no part of the package."""
+    return importlib.import_module("large_driver")
+
+
+X, Y = t.var("x", 8), t.var("y", 8)
+
+
+@st.composite
+def expressions(draw: st.DrawFn) -> t.Term:
+    term = draw(st.sampled_from([X, Y]))
+    for _ in range(draw(st.integers(1, 4))):
+        number = t.const(draw(st.integers(0, 255)), 8)
+        other = draw(st.sampled_from([X, Y, number]))
+        build = draw(st.sampled_from([t.add, t.band, t.bor, t.bxor, t.lshr, t.urem, t.sub]))
+        term = build(term, other)
+    return term
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(term=expressions(), limit=st.integers(0, 255), low=st.integers(0, 255), values=st.lists(st.integers(0, 65535)))
+def test_bounds_enclose_every_value_the_path_allows(term: t.Term, limit: int, low: int, values: list[int]) -> None:
+    path = Conditions(KeyTable(t.memory("mem", 32)))
+    path.add(t.ult(X, t.const(limit, 8)))
+    path.add(t.bnot(t.ult(t.add(Y, t.const(7, 8)), t.const(low, 8))))
+    least, greatest = bounds_of(term, path)
+    draw = random.Random(1)
+    for pair in [*values, *(draw.getrandbits(16) for _ in range(100))]:
+        assigned = {X: pair & 0xFF, Y: pair >> 8}
+        evaluator = Evaluator(lambda variable, assigned=assigned: assigned[variable], lambda *_: 0)  # type: ignore[misc]
+        if all(evaluator.value(item) for item in path.terms):
+            assert least <= evaluator.value(term) <= greatest
+
+
+@pytest.mark.parametrize("name", ["memname", "lan-interrupt", "serial-open", "array-reset", "message-post"])
+@pytest.mark.parametrize("version", ["fix", "bug"])
+def test_lock_discipline(name: str, version: str) -> None:
+    program = load_program(None, load_spec(str(AIR / f"{name}-{version}-O1.yaml")))
+    assert not is_large(program)
+    verdict = simulate(program, 60.0)
+    allowed = {"fix": ("proved", "unknown"), "bug": ("violated", "unknown")}[version]
+    assert verdict.kind in allowed
+    if (name, version) in [("memname", "fix")]:
+        assert verdict.kind == "proved"
+
+
+def test_large_programs_are_recognised(tmp_path: Path) -> None:
+    spec = driver().build(tmp_path, 3, 6000, "tree", "fix")
+    assert driver().instructions(spec) > 4000
+    assert is_large(load_program(None, load_spec(str(spec))))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["chain", "dispatch", "tree"])
+@pytest.mark.parametrize("version", ["fix", "bug"])
+def test_generated_drivers(kind: str, version: str, tmp_path: Path) -> None:
+    spec = driver().build(tmp_path, 1, 6000, kind, version)
+    program = load_program(None, load_spec(str(spec)))
+    assert is_large(program)
+    verdict = simulate(program, 600.0)
+    assert verdict.kind in ({"proved"} if version == "fix" else {"violated", "unknown"})
