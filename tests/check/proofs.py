@@ -97,7 +97,7 @@ def proved(kind: str) -> tuple[Program, Certificate]:
 
 
 def _asked(way: str, name: str) -> tuple[Program, Question]:
-    question = Question(timeout=300, self_check=False)
+    question = Question(timeout=300, self_check=False, alongside=False)
     if way == "while":
         return while_program(load_module(str(EXAMPLES / "while" / f"{name}.w"), "s32"), f"{name}.w"), question
     if way == "model":
