@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,8 @@ def campaign_until_caught(self_check: bool, programs: int = 500) -> None:
     def asked(program: Program, choice: Choice, seconds: float, seed: int) -> Verdict:
         engine, strategy, fold, steps, *_ = choice
         question = Question(engine, strategy, fold, steps, timeout=seconds, seed=seed, self_check=self_check)
-        verdict = search(lambda: program, question).verdict
+        # Paths are explored by other code than the one that is broken here.
+        verdict = search(lambda: program, replace(question, alongside=False)).verdict
         if verdict.reason.startswith("self-check failed"):
             raise Caught
         return verdict

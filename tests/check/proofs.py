@@ -77,7 +77,6 @@ KINDS = (
 QUICK = (
     *KINDS[:4],
     "pc machine/tricks/mips-delay",
-    "pc recursion/x86-32/gcd-safe-O1",
     "typestate typestate/x86-32/driver-MISSING-0",
     "while no_alias",
     "symex fig10/x86-32/instraliasing-REACH-0",
@@ -98,7 +97,7 @@ def proved(kind: str) -> tuple[Program, Certificate]:
 
 
 def _asked(way: str, name: str) -> tuple[Program, Question]:
-    question = Question(timeout=300, self_check=False)
+    question = Question(timeout=300, self_check=False, alongside=False)
     if way == "while":
         return while_program(load_module(str(EXAMPLES / "while" / f"{name}.w"), "s32"), f"{name}.w"), question
     if way == "model":
@@ -115,21 +114,20 @@ def _asked(way: str, name: str) -> tuple[Program, Question]:
 MEASURE = "68 30100000 e8 16000000 83c404 83f809 7501 90 c3"
 
 
-@cache
-def measuring() -> Program:
-    """A program that measures the text "abc" with a library model, and compares with 9."""
-    content = bytes.fromhex(MEASURE).ljust(0x20, b"\x90") + b"\xc3".ljust(16, b"\x90") + b"abc\0"
-    raw = {
-        "arch": "x86-32",
-        "base": 0x1000,
-        "entry": 0x1000,
-        "models": {0x1020: "strlen"},
-        "regions": [{"at": 0x1000, "size": len(content), "permissions": "rx"}],
-        "properties": [{"reach": [0x1012]}],
-    }
-    file = Path(mkdtemp()) / "measure"
+def _code(start: str, function: str, rest: bytes, **spec: object) -> Program:
+    """A program at 0x1000 with a function at 0x1020 and more at 0x1030."""
+    content = bytes.fromhex(start).ljust(0x20, b"\x90") + bytes.fromhex(function).ljust(16, b"\x90") + rest
+    region = {"at": 0x1000, "size": len(content), "permissions": "rx"}
+    raw = {"arch": "x86-32", "base": 0x1000, "entry": 0x1000, "regions": [region], **spec}
+    file = Path(mkdtemp()) / "code"
     file.write_bytes(content)
     return load_program(str(file), parse_spec(raw, "spec"))
+
+
+@cache
+def measuring() -> Program:
+    """Measures the text "abc" with a library model, and compares with 9."""
+    return _code(MEASURE, "c3", b"abc\0", models={0x1020: "strlen"}, properties=[{"reach": [0x1012]}])
 
 
 def as_data(certificate: Certificate) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def loses_the_other_way(table: OutcomeTable, location: Location, block: tuple[In
 
 def verdict_on(name: str, strategy: str = "paper") -> Verdict:
     program = load_program(None, load_spec(str(EXAMPLES / f"{name}.yaml")))
-    return search(lambda: program, Question(strategy=strategy, timeout=60)).verdict
+    return search(lambda: program, Question(strategy=strategy, timeout=60, alongside=False)).verdict
 
 
 VIOLATED = (
