@@ -74,6 +74,8 @@ class Verdict:
     warnings: tuple[str, ...] = ()
     found_by: str = ""
     """The engine that found it, where it is not the one that was asked."""
+    violation: dict[str, object] = field(default_factory=dict)
+    """What a forbidden access or a fault was: instruction, access, region, distance."""
 
     @property
     def headline(self) -> str:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     "properties",
     multiple=True,
     metavar="NAME|FILE",
-    help="reach, return-address (always on), or a typestate automaton (.fsm).",
+    help="reach, return-address (always on), memory-safety, no-fault, or a typestate automaton (.fsm).",
 )
 @click.option(
     "--event", "events", multiple=True, metavar="NAME=KIND:ADDRESS", help="Where an event of a typestate automaton is."
@@ -92,6 +92,9 @@ def command(
     **options: Any,
 ) -> int:
     """Decide whether BINARY can reach a target or return to where it was not called from, for any input."""
+    from dataclasses import replace
+
+    from mcveto.program.spec import PropertySpec
     from mcveto.property.attach import parse_event, with_typestates
     from mcveto.report.json_file import require_folder, require_writable
 
@@ -121,6 +124,9 @@ def command(
         certificate=proof is not None,
     )
     spec = with_typestates(read_spec(**options), typestates)
+    asked = {item.name for item in spec.properties}
+    more = [PropertySpec(name) for name in ("memory-safety", "no-fault") if name in properties and name not in asked]
+    spec = replace(spec, properties=(*spec.properties, *more))
     if "reach" in properties and not any(item.name == "reach" for item in spec.properties):
         raise UsageError("property reach needs an address", "give --target ADDRESS")
     require_writable(json_file)
