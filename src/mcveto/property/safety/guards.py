@@ -244,10 +244,10 @@ class _Guarding:
     def _in_block(self, pointer: Varnode, size: int, base: Varnode, length: Varnode) -> Varnode:
         code = self._code
         offset = code.subtract(pointer, base)
-        inside = code.test("INT_LESS", offset, length)
         if size == 1:
-            return inside
-        return code.both(inside, code.test("INT_LESSEQUAL", code.constant(size), code.subtract(length, offset)))
+            return code.test("INT_LESS", offset, length)
+        fits = code.test("INT_LESSEQUAL", code.constant(size), length)
+        return code.both(fits, code.test("INT_LESSEQUAL", offset, code.add(length, -size)))
 
     def _lowest(self, *more: Varnode) -> Varnode:
         """The lowest address of the stack that may be used: below the lowest stack pointer of this instruction."""
@@ -271,8 +271,11 @@ class _Guarding:
         code = self._code
         found: list[Varnode] = []
         for number, slot in enumerate(self._g.slots):
-            distance = code.add(code.subtract(pointer, slot), size - 1)
-            hit = code.test("INT_LESS", distance, code.constant(self._word + size - 1))
+            # Compared with addresses, not distances: engines try the numbers of comparisons as bounds.
+            hit = code.both(
+                code.test("INT_LESSEQUAL", code.add(slot, 1 - size), pointer),
+                code.test("INT_LESSEQUAL", pointer, code.add(slot, self._word - 1)),
+            )
             if number == 0 and index in self._use.restores:
                 hit = code.both(hit, code.test("INT_NOTEQUAL", pointer, slot))
             saved = self._saved(index)
