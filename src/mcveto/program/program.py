@@ -171,6 +171,13 @@ class Program:
             for start, end in region.unspecified
         ]
 
+    def free_area(self, size: int) -> int:
+        """The start of addresses that nothing uses: no region, no replaced function, nothing of another module."""
+        spans = [*self.undetermined.occupied, (self.return_sentinel, self.return_sentinel + _PAGE)]
+        spans += [(region.start, region.end) for region in self.space.regions]
+        spans += [(pc & -_PAGE, (pc & -_PAGE) + _PAGE) for pc in self.hooks]
+        return free_area(sorted(set(spans)), size, self.space.address_bits)
+
     def address(self, address: Address) -> int:
         """An address a user wrote, without the mode bit; it need not be mapped."""
         return self.decoder.row.code_address(code_pointer(self.image, self.decoder, address))

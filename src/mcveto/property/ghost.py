@@ -23,7 +23,6 @@ from mcveto.machine.isa import Decoder
 from mcveto.machine.isa.overlay import replaced
 from mcveto.machine.memory import EXECUTE, READ, RegionSpec
 from mcveto.machine.pcode import Instruction, Op, Space, Varnode
-from mcveto.program.entry_state import free_area
 from mcveto.program.program import Program
 from mcveto.property.points import Place, instruction_at, places
 from mcveto.property.typestate import (
@@ -91,9 +90,7 @@ class _Compiler:
         extra = [(self.state_cell, _STATE_BYTES), *((cell, self.word) for cell in self.cells.values())]
         self.decoder = Decoder(replace(row, extra=(*row.extra, *extra)))
         self.states = {name: index for index, name in enumerate(automaton.states)}
-        occupied = [*program.undetermined.occupied, (program.return_sentinel, program.return_sentinel + _AREA)]
-        occupied += [(region.start, region.end) for region in program.space.regions]
-        self.area = free_area(occupied, _AREA, row.address_bits)
+        self.area = program.free_area(_AREA)
 
     def _fail(self, transition: Transition, message: str, hint: str = "") -> UsageError:
         return UsageError(f"{self.automaton.path or self.automaton.name}:{transition.line}: {message}", hint)

@@ -19,7 +19,7 @@ from mcveto.machine.isa import Decoder
 from mcveto.machine.isa.table import IsaRow
 from mcveto.machine.memory import EXECUTE, READ, WRITE, RegionSpec
 from mcveto.machine.pcode import Instruction, Transfer
-from mcveto.program.entry_state import Span, free_area
+from mcveto.program.entry_state import Span
 from mcveto.program.frames import red_zone
 from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program, code_pointer
@@ -78,9 +78,7 @@ def guard(program: Program, bounds: Bounds | None = None) -> Guarded | None:
         return None
     bounds = bounds or seen_bounds(program)
     row = program.decoder.row
-    occupied = [*program.undetermined.occupied, (program.return_sentinel, program.return_sentinel + _AREA)]
-    occupied += [(region.start, region.end) for region in program.space.regions]
-    area = free_area(occupied, _AREA, row.address_bits)
+    area = program.free_area(_AREA)
     question = Question(MEMORY_SAFETY in asked, NO_FAULT in asked, area, area + 16, bounds.depth, bounds.blocks)
     entries = model_entries(program)
     has_heap = any(name in HEAP_MODELS for name in entries.values())
