@@ -13,7 +13,7 @@ from mcveto.machine.isa.snippet import TEMPORARY_BASE
 from mcveto.machine.pcode import Op, Space, Varnode
 
 # Apart from the temporaries of instructions, the overlay and typestate properties.
-_FIRST = TEMPORARY_BASE + (1 << 36)
+FIRST_TEMPORARY = TEMPORARY_BASE + (1 << 36)
 _STRIDE = 64
 
 
@@ -47,7 +47,7 @@ class GuardedOps:
 
     def emit(self, opcode: str, size: int, *inputs: Varnode) -> Varnode:
         self._temporaries += 1
-        output = Varnode(Space.UNIQUE, _FIRST + _STRIDE * self._temporaries, size)
+        output = Varnode(Space.UNIQUE, FIRST_TEMPORARY + _STRIDE * self._temporaries, size)
         self.here.append(Op(opcode, output, inputs))
         return output
 

@@ -28,7 +28,7 @@ from mcveto.machine.memory import EXECUTE, READ, WRITE
 from mcveto.machine.pcode import BRANCHES, Instruction, Op, Space, Varnode
 from mcveto.program.entry_state import Span
 from mcveto.program.frames import carrier_register, link_register, link_use, overlap
-from mcveto.property.safety.guarded_ops import GuardedOps
+from mcveto.property.safety.guarded_ops import FIRST_TEMPORARY, GuardedOps
 
 # Ends of a run that are no faults of the program.
 HARMLESS = frozenset(
@@ -38,8 +38,8 @@ ALLOCATORS = ("malloc", "calloc", "realloc")
 HEAP_MODELS = (*ALLOCATORS, "free")
 TOO_DEEP = "beyond the calls that are watched"
 TOO_MANY = "beyond the heap blocks that are watched"
-# Temporaries of typestate properties begin here; what they load is not the program's access.
-_WATCHING = TEMPORARY_BASE + (1 << 26)
+# Temporaries of typestate properties; what is loaded into them is not the program's access.
+_WATCHING = range(TEMPORARY_BASE + (1 << 26), FIRST_TEMPORARY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,8 @@ class _Guarding:
     def _accesses(self, index: int, op: Op) -> None:
         if op.opcode == "LOAD":
             assert op.output is not None
-            if not (op.output.space is Space.UNIQUE and op.output.offset >= _WATCHING):
+            is_watching = op.output.space is Space.UNIQUE and op.output.offset in _WATCHING
+            if not is_watching:
                 self._access(index, op.inputs[0], op.output.size, READ)
             return
         if op.opcode == "STORE":
