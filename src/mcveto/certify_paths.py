@@ -45,7 +45,7 @@ class _Writer:
         for cell in self._layout.cells:
             bits = self._layout.significant_bits(cell)
             names[t.var(cell.name, bits)] = t.var(f"{cell.name}!entry", bits)
-        self._begins = {new: str(old.data) for old, new in names.items()}
+        self._begins = {new: _name(old) for old, new in names.items()}
         self._at_entry = Substitution(names)
         self._pointers = [
             piece.cell.number
@@ -61,13 +61,13 @@ class _Writer:
         for number in range(len(nodes)):
             terms = list(self._conditions(number))
             for variable in t.free_variables(terms):
-                if variable in self._begins or "!" in str(variable.data):
+                if variable in self._begins or "!" in _name(variable):
                     used[variable] = None
             conditions.append(tuple(expression(term) for term in terms))
             length += sum(map(len, conditions[-1]))
             if length > MAX_TEXT:
                 return None
-        history = {str(variable.data): variable for variable in used}
+        history = {_name(variable): variable for variable in used}
         pairs = [pair for node in nodes for renaming in node.renamings.values() for pair in renaming]
         while True:
             # What a value is renamed from must be remembered as well.
@@ -168,3 +168,8 @@ class _Writer:
             at = t.const(address, self._row.address_bits)
             found = ByteOf(t.load(self._memory, at, 1, self._row.big_endian), 0)
         return found
+
+
+def _name(variable: Term) -> str:
+    """The name of a variable or of a whole memory."""
+    return str(variable.data[0] if variable.op == "memory" else variable.data)

@@ -139,7 +139,7 @@ def test_rules_of_memory_safety(name: str, tmp_path: Path) -> None:
     found = verdict(blob(tmp_path, code, arch, ("memory-safety",)))
     if not region:
         assert found.kind == "proved", found.reason
-        assert any("no certificate" in warning for warning in found.warnings)
+        assert found.support["obligations"], found.warnings
         return
     assert (found.kind, found.about) == ("violated", "memory-safety"), found.reason
     touched = found.violation["region"]

@@ -51,6 +51,8 @@ class Guarded:
     program: Program
     bounds: Bounds
     errors: frozenset[int]
+    is_widened: bool
+    """Whether the bounds are others than a few runs suggest, so that the checker would not find them."""
 
 
 class GuardedDecoder(Decoder):
@@ -76,6 +78,7 @@ def guard(program: Program, bounds: Bounds | None = None) -> Guarded | None:
     asked = asked_properties(program)
     if not asked:
         return None
+    is_widened = bounds is not None
     bounds = bounds or seen_bounds(program)
     row = program.decoder.row
     area = program.free_area(_AREA)
@@ -110,7 +113,7 @@ def guard(program: Program, bounds: Bounds | None = None) -> Guarded | None:
         ),
         assumptions=(*program.assumptions, *assumptions(program, asked, has_heap, area)),
     )
-    return Guarded(guarded, bounds, targets)
+    return Guarded(guarded, bounds, targets, is_widened)
 
 
 def assumptions(program: Program, asked: Iterable[str], has_heap: bool, area: int) -> list[str]:
