@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 JOBS ?= 2
 
-.PHONY: install demo test test-slow campaign check format bench examples lock clean
+.PHONY: install demo web test test-slow campaign check format bench examples lock clean
 
 install: $(STAMP)
 
@@ -20,8 +20,13 @@ check: install
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
+# The front end of the pages that --report writes; installs node and npm if it can.
+web:
+	@bash tools/web.sh
+
 test: check
-	$(PY) -m pytest -n $(JOBS) -m "not slow"
+	@bash tools/web.sh --with-browser || echo "the pages are not built; their tests are skipped"
+	$(PY) -m pytest -n $(JOBS) -m "not slow" -rs
 
 test-slow: install
 	$(PY) -m pytest -n $(JOBS) -m slow --timeout 3600
@@ -45,4 +50,4 @@ lock:
 	uv pip compile --quiet --universal --generate-hashes --group examples --no-emit-index-url --no-header --output-file requirements-examples.lock
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf web/node_modules src/mcveto/viewer/assets $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

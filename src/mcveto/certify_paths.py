@@ -26,11 +26,15 @@ from mcveto.program.program import Program
 
 # Characters in all invariants together; more is of no use to anybody.
 MAX_TEXT = 1 << 25
+# As many are written in a fraction of a second, also if nobody asked for them.
+SHORT_TEXT = 1 << 18
 
 
-def certificate_of_paths(program: Program, proof: PathProof, version: str, context: Context) -> Certificate | None:
+def certificate_of_paths(
+    program: Program, proof: PathProof, version: str, context: Context, longest: int = MAX_TEXT
+) -> Certificate | None:
     """The certificate, or None if it would be too long."""
-    return _Writer(program, proof).certificate(version, context)
+    return _Writer(program, proof).certificate(version, context, longest)
 
 
 class _Writer:
@@ -53,7 +57,7 @@ class _Writer:
             for piece in self._layout.named(name)
         ]
 
-    def certificate(self, version: str, context: Context) -> Certificate | None:
+    def certificate(self, version: str, context: Context, longest: int) -> Certificate | None:
         nodes = self._proof.nodes
         conditions: list[tuple[str, ...]] = []
         used: dict[Term, None] = {}
@@ -65,13 +69,13 @@ class _Writer:
                     used[variable] = None
             conditions.append(tuple(expression(term) for term in terms))
             length += sum(map(len, conditions[-1]))
-            if length > MAX_TEXT:
+            if length > longest:
                 return None
         history = {_name(variable): variable for variable in used}
         pairs = [pair for node in nodes for renaming in node.renamings.values() for pair in renaming]
         while True:
             # What a value is renamed from must be remembered as well.
-            more = {str(new.data): new for old, new in pairs if str(old.data) in history and new.op == "var"}
+            more = {_name(new): new for old, new in pairs if _name(old) in history and new.op == "var"}
             if more.keys() <= history.keys():
                 break
             history |= more
@@ -104,13 +108,13 @@ class _Writer:
         )
 
     def _notes(self, node: Node, history: dict[str, Term]) -> Iterator[Note]:
-        drawn = {str(variable.data): f"fresh!{at}" for at, variable in enumerate(node.drawn, 1)}
+        drawn = {_name(variable): f"fresh!{at}" for at, variable in enumerate(node.drawn, 1)}
         for step in node.steps:
             changes = {name: value for name, value in drawn.items() if name in history}
             for old, new in node.renamings.get(step, ()):
-                name = f"{old.data}!entry" if f"{old.data}!entry" in history else str(old.data)
+                name = f"{_name(old)}!entry" if f"{_name(old)}!entry" in history else _name(old)
                 if name in history:
-                    value = str(new.data)
+                    value = _name(new)
                     changes[name] = hex(int(value)) if new.op == "const" else drawn.get(value, value)
             for name, value in changes.items():
                 # A value that no location speaks of need not be remembered.
@@ -171,5 +175,5 @@ class _Writer:
 
 
 def _name(variable: Term) -> str:
-    """The name of a variable or of a whole memory."""
-    return str(variable.data[0] if variable.op == "memory" else variable.data)
+    """Of a variable or a memory; of a constant, its value."""
+    return str(variable.data if variable.op in ("var", "const") else variable.data[0])

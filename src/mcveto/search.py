@@ -18,6 +18,7 @@ from mcveto.verdict import Verdict
 
 if TYPE_CHECKING:
     from mcveto.dpg.driver import Progress
+    from mcveto.dpg.history import History
     from mcveto.program.program import Program
     from mcveto.property.attach import Attached, EventPoint
 
@@ -66,7 +67,9 @@ class Question:
     alongside: bool = True
     """For strategy auto: whether paths are explored in turns with it."""
     certificate: bool = False
-    """Whether a proof without a certificate is none."""
+    """Whether a certificate is wanted, however long."""
+    keeps_history: bool = False
+    """Whether what happens in the search is written down (dpg only)."""
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -206,11 +209,22 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
             told[0] = now
             send(SearchProgress(counts, frontier))
 
-    verdict = _engine(program, question, remaining, tell)
-    while verdict.kind == "unknown" and remaining() > 0 and (wider := attached.wider(verdict.reason)) is not None:
+    history = None
+    if question.keeps_history and question.engine == "dpg":
+        from mcveto.dpg.history import History
+
+        history = History()
+    found = _engine(program, question, remaining, tell, history)
+    while found.kind == "unknown" and remaining() > 0 and (wider := attached.wider(found.reason)) is not None:
         attached, program = wider, wider.program
-        verdict = _engine(program, question, remaining, tell)
-    verdict = _confirmed(attached, verdict)
+        found = _engine(program, question, remaining, tell, history)
+    if history is not None:
+        from mcveto.dpg.proof import Proof
+
+        if isinstance(found.proof, Proof):
+            history.claim(found.proof)
+        found = replace(found, history=history)
+    verdict = _confirmed(attached, found)
     if question.after_violation and verdict.about == "return-address" and verdict.at is not None:
         from mcveto.dpg.after_violation import explore
         from mcveto.dpg.driver import Limits
@@ -223,7 +237,11 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
 
 
 def _engine(
-    program: Program, question: Question, remaining: Callable[[], float], tell: Callable[[Counts, str], None]
+    program: Program,
+    question: Question,
+    remaining: Callable[[], float],
+    tell: Callable[[Counts, str], None],
+    history: History | None = None,
 ) -> Verdict:
     """What the engine that was asked for finds."""
     if question.engine == "symex":
@@ -238,8 +256,14 @@ def _engine(
     from mcveto.dpg.fold_policy import run_with_fold
     from mcveto.dpg.frontiers import FrontierChoice
 
+    counted: Counts = {}
+
     def report(progress: Progress) -> None:
-        tell(progress.statistics(), progress.frontier)
+        counted.update(progress.statistics())
+        tell(counted, progress.frontier)
+
+    def report_turn(counts: Counts, place: str) -> None:
+        tell({**counts, **{name: count for name, count in counted.items() if count}}, place)
 
     report(Progress())
     single_steps = question.steps == "instruction"
@@ -251,15 +275,15 @@ def _engine(
 
     def by_splitting(limits: Limits, is_recursive: bool = False) -> Verdict:
         fold = "pc" if is_recursive and question.fold == "auto" else question.fold
-        return run_with_fold(program, fold, limits, question.seed, single_steps, report, method)
+        return run_with_fold(program, fold, limits, question.seed, single_steps, report, method, history)
 
     limits = Limits(seconds=remaining())
     if question.strategy == "auto" and question.fold != "pc":
         from mcveto.dpg.auto_driver import AutoDriver
         from mcveto.engines.alongside import Alongside
 
-        turn = Alongside(program, remaining(), not question.certificate).turn if question.alongside else None
-        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting, turn).run()
+        turn = Alongside(program, remaining(), report_turn).turn if question.alongside else None
+        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting, turn, history).run()
     return by_splitting(limits)
 
 

@@ -7,6 +7,7 @@ decide in the time left is not a verdict either.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,8 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
 
     certificate = _certificate(attached, verdict.proof, question)
     if certificate is None:
-        warning = f"no certificate: that of engine {engine} would be too long"
+        hint = "" if question.certificate else " (--proof writes a long one)"
+        warning = f"no certificate: that of engine {engine} would be too long{hint}"
         return replace(verdict, proof=None, warnings=(warning,))
     text = to_text(certificate)
     support: dict[str, object] = {"locations": len(certificate.locations), "obligations": None}
@@ -54,7 +56,12 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         from mcveto.check.discharge import Effort, check
 
         image = attached.program.image
-        checked = check(certificate, image, Effort(timeout=max(1.0, min(OBLIGATION_SECONDS, seconds))))
+        # What was explored was refuted a second time already: here as much time again as it took.
+        spent = max(1.0, float(verdict.statistics.get("seconds", 0.0)))
+        effort = Effort(
+            timeout=max(1.0, min(OBLIGATION_SECONDS, seconds)), seconds=spent if engine != "dpg" else math.inf
+        )
+        checked = check(certificate, image, effort)
         if checked.undecided and engine != "dpg":
             # The exploration was checked in its own way (see `engines.recheck`).
             warning = f"the certificate is not checked: {checked.problem}"
@@ -76,9 +83,10 @@ def _certificate(attached: Attached, proof: Proof | PathProof, question: Questio
     context = context_of(attached)
     if isinstance(proof, Proof):
         return certificate_of(attached.program, proof, VERSION, question.steps == "instruction", context)
-    from mcveto.certify_paths import certificate_of_paths
+    from mcveto.certify_paths import MAX_TEXT, SHORT_TEXT, certificate_of_paths
 
-    return certificate_of_paths(attached.program, proof, VERSION, context)
+    longest = MAX_TEXT if question.certificate else SHORT_TEXT
+    return certificate_of_paths(attached.program, proof, VERSION, context, longest)
 
 
 def _refused(verdict: Verdict, problem: str, certificate: str) -> Verdict:

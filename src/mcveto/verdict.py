@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mcveto.dpg.evidence import Evidence
+    from mcveto.dpg.history import History
     from mcveto.dpg.proof import Proof
     from mcveto.engines.record import PathProof
 
@@ -76,6 +77,8 @@ class Verdict:
     """The engine that found it, where it is not the one that was asked."""
     violation: dict[str, object] = field(default_factory=dict)
     """What a forbidden access or a fault was: instruction, access, region, distance."""
+    history: History | None = None
+    """What happened in the search, if that was to be written down."""
 
     @property
     def headline(self) -> str:

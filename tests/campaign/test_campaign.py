@@ -87,7 +87,6 @@ BROKEN: dict[str, tuple[dict[str, Function], str, Function]] = {
     "unsigned < is ≤": (symbolic._COMPARE, "INT_LESS", t.ule),
     "signed < is unsigned": (symbolic._COMPARE, "INT_SLESS", t.ult),
     "exclusive or is or": (symbolic._BINARY, "INT_XOR", t.bor),
-    "a carry is an overflow": (symbolic._COMPARE, "INT_CARRY", t.scarry),
     "a shift to the left is one to the right": (symbolic._SHIFT, "INT_LEFT", t.lshr),
 }
 

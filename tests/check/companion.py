@@ -186,7 +186,7 @@ class Companion:
         return machine.registers.get(cell.number, 0) & ((1 << variable.width) - 1)
 
     def _byte(self, machine: Machine, memory: Term, address: int) -> int:
-        remembered = self._values.get(str(memory.data))
+        remembered = self._values.get(str(memory.data[0]))
         found = (machine.memory if not isinstance(remembered, Memory) else remembered).peek(address, 1)
         return found[0] if found is not None else 0
 
@@ -219,7 +219,7 @@ class Companion:
             source = load.args[0]
             while source.op == "store":
                 source = source.args[0]
-            remembered = self._values.get(str(source.data))
+            remembered = self._values.get(str(source.data[0]))
             for offset in range(load.data[0]):
                 where = (address + offset) & self._row.address_mask
                 byte = t.load(source, t.const(where, self._row.address_bits), 1, self._row.big_endian)

@@ -24,6 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "counterexamples": {"property", "program", "machine", "logic", "automata", "dpg"},
     "translate": {"program", "machine", "logic"},
     "report": set(),
+    "viewer": {"logic", "machine", "program", "property", "dpg", "check", "counterexamples", "report"},
     "cli": {
         "logic",
         "automata",
@@ -37,6 +38,7 @@ ALLOWED: dict[str, set[str]] = {
         "translate",
         "whilelang",
         "report",
+        "viewer",
     },
 }
 # Only these folders may import the library.

@@ -70,7 +70,7 @@ class Watch:
         return None
 
 
-class Stepped(Machine):
+class SteppedMachine(Machine):
     """The reference emulator, which also tells what it did last."""
 
     def last_step(self) -> TraceStep:
@@ -87,7 +87,7 @@ class ReferenceRun:
         example: Counterexample,
         turns: Turns = (),
         log_accesses: bool = False,
-        machine_class: type[Stepped] = Stepped,
+        machine_class: type[SteppedMachine] = SteppedMachine,
     ) -> None:
         self.program = program
         self.chose_undefined = False
@@ -102,7 +102,7 @@ class ReferenceRun:
             return machine_class(*arguments, fresh=partial(self._fresh, fresh), **options)
 
         machine = program.machine(self._source, log_accesses=log_accesses, make=make)
-        assert isinstance(machine, Stepped)
+        assert isinstance(machine, SteppedMachine)
         self.machine = machine
         layout = program.decoder.layout
         for name, value in example.registers:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from mcveto.check.counterexample import Counterexample, sorted_inputs
-from mcveto.check.reference_run import MAX_STEPS, MAX_TURNS_TRIED, ReferenceRun, Stepped, Turns, all_turns
+from mcveto.check.reference_run import MAX_STEPS, MAX_TURNS_TRIED, ReferenceRun, SteppedMachine, Turns, all_turns
 from mcveto.check.safety_words import Block, Frame, Surroundings, Words
 from mcveto.machine.emulator import JournalDomain, Outcome
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
@@ -91,7 +91,7 @@ class _Domain(JournalDomain):
             self.monitor.written(cell)
 
 
-class _Machine(Stepped):
+class _Machine(SteppedMachine):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         domain = _Domain(self.memory, options["fresh"], False)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mcveto.cli.options import program_options, read_spec
+from mcveto.cli.pages import Pages
 from mcveto.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ MODEL_SUFFIX = ".pds"
 @click.option("--unfold", is_flag=True, help="Show every step of long traces.")
 @click.option("--model", "model_file", metavar="FILE", help="Write the pushdown model of the binary (.pds).")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the result as JSON; - prints nothing else.")
+@click.option("--report", metavar="FILE.html", help="Write pages about the result, all in one file, for a browser.")
+@click.option("--report-data", metavar="FILE", help="Write the data of these pages as JSON, for `mcveto view`.")
 def command(
     binary: str | None,
     property_file: str,
@@ -61,6 +64,8 @@ def command(
     unfold: bool,
     model_file: str | None,
     json_file: str | None,
+    report: str | None,
+    report_data: str | None,
     **options: Any,
 ) -> int:
     """List all minimum-recursion loop-free runs of BINARY, or of a model (.pds), that violate a property."""
@@ -77,14 +82,16 @@ def command(
     request = Request(count, _recursion(recursion), limits)
     points = tuple(map(parse_event, events))
     require_writable(json_file)
+    pages = Pages(report, report_data)
+    pages.require()
     automaton = find_typestate(property_file)
     style = Style(not tops, unfold)
     if binary is not None and is_model(binary):
         if points or model_file is not None:
             raise UsageError("--event and --model are for binaries, not for models")
-        return _on_model(binary, automaton, request, style, json_file)
+        return _on_model(binary, automaton, request, style, json_file, pages)
     require_writable(model_file)
-    return _on_binary(binary, options, automaton, points, request, style, json_file, model_file)
+    return _on_binary(binary, options, automaton, points, request, style, json_file, model_file, pages)
 
 
 def is_model(path: str) -> bool:
@@ -100,7 +107,9 @@ def is_model(path: str) -> bool:
     return bool(words) and len(words[0]) >= 2 and words[0][0] in (b"model", b"finite")
 
 
-def _on_model(path: str, automaton: Typestate, request: Request, style: Style, json_file: str | None) -> int:
+def _on_model(
+    path: str, automaton: Typestate, request: Request, style: Style, json_file: str | None, pages: Pages
+) -> int:
     from mcveto.cli.main import VERSION
     from mcveto.counterexamples.finder import find_counterexamples
     from mcveto.counterexamples.grouping import grouped, refinements
@@ -117,6 +126,10 @@ def _on_model(path: str, automaton: Typestate, request: Request, style: Style, j
         write_json(
             json_file, record(found, groups, passed, version=VERSION, model=path, command=["mcveto", *sys.argv[1:]])
         )
+    if pages.are_wanted:
+        from mcveto.viewer.page_data import model_pages
+
+        pages.write(model_pages(found, version=VERSION, command=["mcveto", *sys.argv[1:]], path=path))
     return 10 if found.is_violated else 0
 
 
@@ -129,6 +142,7 @@ def _on_binary(
     style: Style,
     json_file: str | None,
     model_file: str | None,
+    pages: Pages,
 ) -> int:
     from mcveto.cli.main import VERSION
     from mcveto.counterexamples.machine_code import machine_counterexamples
@@ -156,7 +170,10 @@ def _on_binary(
     if not result.confirmed:
         name = automaton.path if automaton.path and Path(automaton.path).is_file() else automaton.name
         asked = replace(spec, properties=(PropertySpec("typestate", name),))
-        answer = search(lambda: load_program(binary, asked), Question(timeout=seconds, events=points))
+        answer = search(
+            lambda: load_program(binary, asked),
+            Question(timeout=seconds, events=points, keeps_history=pages.are_wanted),
+        )
         verdict = answer.verdict
         decided_by = ["", "no trace of the model runs; this is the answer of verify:"]
         decided_by += list(verdict_lines(verdict, f"{automaton.name}, return-address"))
@@ -168,6 +185,13 @@ def _on_binary(
         path = program.image.path
         made = machine_record(result, verdict.kind, version=VERSION, path=path, command=["mcveto", *sys.argv[1:]])
         write_json(json_file, made)
+    if pages.are_wanted:
+        from mcveto.property.ghost import watch
+        from mcveto.viewer.page_data import machine_pages
+
+        watched = watch(program, automaton, bindings_of(points, [automaton]))
+        command = ["mcveto", *sys.argv[1:]]
+        pages.write(machine_pages(result, verdict, watched, automaton, version=VERSION, command=command))
     return verdict.exit_code
 
 

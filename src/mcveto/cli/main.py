@@ -30,6 +30,7 @@ COMMANDS = {
     "run": "Execute a binary with given or random inputs.",
     "trace": "Show the symbolic path constraint of a run.",
     "translate": "Write the program as C.",
+    "view": "Show a result in the browser, served on this computer alone.",
     "while": "Run, prove, model-check and lower programs of the While language.",
     "verify": "Decide whether any input reaches a target or breaks a return.",
 }

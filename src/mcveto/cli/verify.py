@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mcveto.cli.options import MAX_SEED, program_options, read_spec
+from mcveto.cli.pages import Pages, run_again
 from mcveto.cli.progress import ProgressDisplay
 from mcveto.errors import UsageError
 from mcveto.search import (
@@ -70,7 +71,8 @@ SAFETY = ("memory-safety", "no-fault")
 @click.option("--proof", metavar="FILE", help="Write the certificate of a proof, for `mcveto check`.")
 @click.option("--self-check/--no-self-check", default=True, help="Re-prove a proof before it is printed (default).")
 @click.option("--cex", metavar="DIR", help="On a violation, write a folder that repeats it without mcveto.")
-@click.option("--report", metavar="FILE", help="Not available yet.")
+@click.option("--report", metavar="FILE.html", help="Write pages about the result, all in one file, for a browser.")
+@click.option("--report-data", metavar="FILE", help="Write the data of these pages as JSON, for `mcveto view`.")
 def command(
     binary: str | None,
     properties: tuple[str, ...],
@@ -94,6 +96,7 @@ def command(
     self_check: bool,
     cex: str | None,
     report: str | None,
+    report_data: str | None,
     **options: Any,
 ) -> int:
     """Decide whether BINARY can reach a target or return to where it was not called from, for any input."""
@@ -103,9 +106,8 @@ def command(
     from mcveto.property.attach import parse_event, with_typestates
     from mcveto.report.json_file import require_folder, require_writable
 
-    for option, value in (("--report", report),):
-        if value is not None:
-            raise UsageError(f"{option} is not available yet")
+    pages = Pages(report, report_data)
+    pages.require()
     typestates = [name for name in properties if name == "typestate" or name not in PROPERTIES]
     for name in properties:
         if name not in typestates:
@@ -135,6 +137,7 @@ def command(
         unwind=unwind,
         merge=merge,
         certificate=proof is not None,
+        keeps_history=pages.are_wanted,
     )
     if "reach" in properties and not any(item.name == "reach" for item in spec.properties):
         raise UsageError("property reach needs an address", "give --target ADDRESS")
@@ -149,6 +152,8 @@ def command(
         _write_json(answer, json_file, binary or spec.binary, seed, proof)
     if cex is not None and answer.verdict.kind == "violated":
         _write_folder(answer, cex, binary, spec)
+    if pages.are_wanted:
+        pages.write(_pages(answer, binary, spec, question, options))
     return answer.verdict.exit_code
 
 
@@ -167,6 +172,24 @@ def _write_folder(answer: Answer, cex: str, binary: str | None, spec: Spec) -> N
         return
     recording = recorded(load_program(binary, spec), counterexample_of(answer.verdict))
     write_folder(Path(cex), answer.verdict, recording, VERSION)
+
+
+def _pages(
+    answer: Answer, binary: str | None, spec: Spec, question: Question, options: dict[str, Any]
+) -> dict[str, Any]:
+    from mcveto.cli.main import VERSION
+    from mcveto.program.program import load_program
+    from mcveto.property.attach import attach
+    from mcveto.viewer.page_data import unloaded_pages, verdict_pages
+
+    command = ["mcveto", *sys.argv[1:]]
+    if answer.subject is None:
+        return unloaded_pages(answer.verdict, version=VERSION, command=command, path=binary or spec.binary or "")
+    program = load_program(binary, spec)
+    attached = attach(program, question.events)
+    targets = sorted(program.targets)
+    pages = verdict_pages(answer.verdict, attached, version=VERSION, command=command, targets=targets)
+    return {**pages, "again": run_again(binary, options, answer.verdict)}
 
 
 def _search(binary: str | None, spec: Spec, question: Question, silent: bool) -> Answer:

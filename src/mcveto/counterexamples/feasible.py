@@ -48,6 +48,10 @@ class Confirmed:
     inputs: tuple[ConsumedInput, ...]
     error: int
     """The target address that stands for the error reached."""
+    fresh: tuple[int, ...] = ()
+    registers: tuple[tuple[str, int], ...] = ()
+    memory: tuple[tuple[int, int], ...] = ()
+    """All that the run was given, in the terms of the machine: enough to repeat it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +356,13 @@ class Follower:
         outcome = machine.run(attempt.execution.steps + 1)
         if outcome.kind != "target" or program.decoder.row.code_address(outcome.pc) != attempt.reached:
             return Open("the emulator does not confirm it")
-        return Confirmed((*self._entry_inputs(values), *attempt.consumed), attempt.reached)
+        return Confirmed(
+            (*self._entry_inputs(values), *attempt.consumed),
+            attempt.reached,
+            tuple(given),
+            tuple(sorted(values.registers.items())),
+            tuple(sorted(values.memory.items())),
+        )
 
     def _entry_inputs(self, values: _Values) -> list[ConsumedInput]:
         """Registers and bytes at entry that the trace needs."""

@@ -16,12 +16,12 @@ comment. The words model, finite, start, event and pop are reserved.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import NoReturn
 
 from mcveto.counterexamples.collector import without_cycle_collection
 from mcveto.counterexamples.model import Model, ModelRule
 from mcveto.errors import InputFileError
+from mcveto.property.text_file import read_text
 from mcveto.property.typestate import Label, Value
 
 MAX_BYTES = 1 << 28
@@ -41,17 +41,7 @@ _ARGUMENT = re.compile(
 
 def read_model(path: str) -> Model:
     """The model in a file; raises InputFileError."""
-    try:
-        content = Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "not a valid path"
-        raise InputFileError(f"cannot read {path}: {reason}") from None
-    if len(content) > MAX_BYTES:
-        raise InputFileError(f"{path} is too large for a model ({len(content)} bytes)")
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        raise InputFileError(f"{path} is not text", "a model file is UTF-8") from None
+    text = read_text(path, "model", MAX_BYTES)
     return parse_model(text, path)
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from mcveto.dpg.driver import Driver, Limits, Progress
 from mcveto.dpg.evidence import evidence_of
+from mcveto.dpg.history import History
 from mcveto.dpg.location import Location
 from mcveto.dpg.proof_check import recheck
 from mcveto.dpg.runs import CallStringTooLong, Choices, Ending, Run, Runner
@@ -120,9 +121,10 @@ class AutoDriver(Driver):
         report: Callable[[Progress], None] | None = None,
         otherwise: Otherwise | None = None,
         alongside: Alongside | None = None,
+        history: History | None = None,
     ) -> None:
         """`otherwise` is the strategy to ask where this one does not get on, `alongside` one to take turns with."""
-        super().__init__(program, limits, seed, single_steps, report, speculate=False)
+        super().__init__(program, limits, seed, single_steps, report, speculate=False, history=history)
         self._runner = self._bounded = _Runner(
             program, self.blocks, limits.run_steps, seed, deepest_recursion=DEEPEST_UNFOLDED
         )
@@ -167,6 +169,7 @@ class AutoDriver(Driver):
         """What the paper's strategy finds in so many seconds, if it decides."""
         if self._otherwise is None or seconds <= 0:
             return None
+        self._record("stage", "the strategy of the paper takes over")
         verdict = self._otherwise(dataclasses.replace(self._limits, seconds=seconds), is_recursive)
         if verdict.kind == "unknown":
             return None
@@ -246,6 +249,7 @@ class AutoDriver(Driver):
         system = System(self._program, self._steps, self.blocks, shape, samples, self._queries)
         system.assume_constants(self._thresholds.bounds)
         system.invariants = {cut: tightest(found) for cut, found in system.invariants.items()}
+        self._record_invariants(system, "what was constant in all runs, where it stays so")
         if self._is_safe(system):
             return self._certified(system)
         self._rounds += 1
@@ -286,6 +290,8 @@ class AutoDriver(Driver):
                 self._tell()
         finally:
             self.progress.refinements += strengthening.count
+            learned = f"{strengthening.count} lemmas up to level {strengthening.level}"
+            self._record("stage", f"property-directed strengthening: {learned}")
             self._remember(system, strengthening)
         if isinstance(found, list):
             return found
@@ -386,6 +392,11 @@ class AutoDriver(Driver):
     def _keep(self, system: System, candidates: Candidates) -> None:
         for cut, found in surviving(system, candidates, background=system.invariants).items():
             system.invariants[cut].update(tightest(found))
+        self._record_invariants(system, "candidates (relations, cases) that are inductive")
+
+    def _record_invariants(self, system: System, how: str) -> None:
+        count = sum(map(len, system.invariants.values()))
+        self._record("stage", f"{how}: {count} conditions at {len(system.cuts)} cut points")
 
     def _remember(self, system: System, strengthening: Strengthening) -> None:
         for cut in system.cuts:
@@ -400,6 +411,7 @@ class AutoDriver(Driver):
         if invariants is None:
             raise GiveUp("an invariant could not be confirmed")
         proof = certify(system, self._steps, invariants)
+        self._record("stage", "the invariant excludes every step into the unexplored")
         assert self._entry is not None
         problem = recheck(self._program, proof, self._steps, self._entry, max(10.0, self._limits.query_seconds))
         if problem:

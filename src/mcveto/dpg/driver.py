@@ -18,6 +18,7 @@ from mcveto.dpg.evidence import evidence_of
 from mcveto.dpg.feasibility import Feasibility, Feasible, Undecided
 from mcveto.dpg.frontiers import FrontierChoice, frontiers
 from mcveto.dpg.graph import TS, Edge, Frontier, Graph, Node, Witness, holds
+from mcveto.dpg.history import History, shown
 from mcveto.dpg.location import Blocks, Fold, Location
 from mcveto.dpg.nested_graph import NestedGraph
 from mcveto.dpg.outcomes import Outcome, OutcomeTable
@@ -98,6 +99,7 @@ class Driver:
         report: Callable[[Progress], None] | None = None,
         speculate: bool = True,
         method: Method | None = None,
+        history: History | None = None,
     ) -> None:
         self._method = method or Method()
         fold = self._method.fold
@@ -114,6 +116,10 @@ class Driver:
         self._feasibility = Feasibility(program)
         nested = fold is Fold.PC
         self.graph = NestedGraph(self._steps.exits, program.return_sentinel) if nested else Graph()
+        self._history = history
+        if history is not None:
+            self.graph.observer = history.change
+            self._graph_number = history.begin(f"the search begins; all is one unexplored node (fold: {fold.value})")
         self.violation: Verdict | None = None
         """The first violation, where the search goes on after one."""
         if self._method.keep_going:
@@ -237,11 +243,16 @@ class Driver:
             self._give_up(edge, "no predicate separates the witness (projection of inputs)")
             return None
         self.progress.refinements += 1
+        location = self.graph.nodes[edge.source].location
+        where = f"from {location} to {self._name(edge.target)}"
         if rho is FALSE:
             self.graph.remove_edge(edge)
+            self._record("refuted", f"no state steps {where}: the edge is removed", location.pc)
             return None
         stays, moved = self.graph.split(edge.source, rho)
         self.graph.remove_edge(replace(edge, source=stays))
+        if self._history is not None:
+            self._record("split", f"only states with {shown(rho)} can step {where}: {location} is split", location.pc)
         node = self.graph.nodes[moved]
         return self._restart(node, stays) if node.is_start and not node.witnesses else None
 
@@ -284,11 +295,13 @@ class Driver:
         self._note_instructions(run)
         if run.ending in (Ending.TARGET, Ending.VIOLATION):
             if not self._method.keep_going:
+                self._record_run(run)
                 return self._violated(run)
             self.violation = self.violation or self._violated(run)
         if run.ending is Ending.UNSUPPORTED:
             self._reasons[run.detail] = None
         self.graph.fold(run)
+        self._record_run(run)
         self.runs.append(run)
         for one, other in pairwise(run.visits):
             self._new_steps.setdefault((one.location, other.way, other.location), run.number)
@@ -297,6 +310,23 @@ class Driver:
     def _give_up(self, edge: Edge, why: str) -> None:
         self.graph.give_up(edge)
         self._reasons[why] = None
+        location = self.graph.nodes[edge.source].location
+        self._record("given up", f"from {location} to {self._name(edge.target)}: {why}", location.pc)
+
+    def _name(self, number: int) -> str:
+        return "the unexplored" if number == TS else str(self.graph.nodes[number].location)
+
+    def _record(self, kind: str, text: str, at: int | None = None) -> None:
+        if self._history is not None:
+            self._history.tell(kind, text, at, self._graph_number)
+
+    def _record_run(self, run: Run) -> None:
+        if self._history is not None:
+            self._history.execute(pc for pc, _ in self._instructions_seen)
+            values = ", ".join(str(item.value) for item in run.consumed[:8])
+            inputs = f" with inputs {values}{', …' if len(run.consumed) > 8 else ''}" if run.consumed else ""
+            end = f"{run.ending.value}{f' ({run.detail})' if run.detail else ''}"
+            self._record("run", f"run {run.number}{inputs}: {run.steps} instructions, {end}", run.pc)
 
     def _violated(self, run: Run) -> Verdict:
         name = "reach" if run.ending is Ending.TARGET else "return-address"

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mcveto.dpg.driver import Driver, Limits, Method, Progress
+from mcveto.dpg.history import History
 from mcveto.dpg.location import Fold
 from mcveto.dpg.runs import CallStringTooLong
 from mcveto.program.program import Program
@@ -29,6 +30,7 @@ def run_with_fold(
     single_steps: bool,
     report: Callable[[Progress], None],
     method: Method,
+    history: History | None = None,
 ) -> Verdict:
     """The verdict of directed proof generation under a folding policy."""
     started = time.monotonic()
@@ -36,7 +38,8 @@ def run_with_fold(
     deepest = DEEPEST_UNFOLDED if fold == "auto" else None
     try:
         chosen = replace(method, fold=kind, deepest_recursion=deepest)
-        return Driver(program, limits, seed, single_steps, report, method=chosen).run()
+        return Driver(program, limits, seed, single_steps, report, method=chosen, history=history).run()
     except CallStringTooLong:
         rest = replace(limits, seconds=limits.seconds - (time.monotonic() - started))
-        return Driver(program, rest, seed, single_steps, report, method=replace(method, fold=Fold.PC)).run()
+        chosen = replace(method, fold=Fold.PC)
+        return Driver(program, rest, seed, single_steps, report, method=chosen, history=history).run()

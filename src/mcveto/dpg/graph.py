@@ -17,7 +17,7 @@ node whose TS edge was refuted cannot step outside the successors known at that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import astuple, dataclass, field
 
 from mcveto.automata.dynamic_shortest_path import DynamicShortestPath
@@ -90,6 +90,8 @@ class Graph:
         """The graph backwards: from TS to the nodes that have a witness."""
         self._to_ts.add_start(TS)
         self._next = 1
+        self.observer: Callable[..., None] | None = None
+        """Is told every change of nodes and edges (see `history`)."""
 
     def known(self, location: Location, way: Way = INTERNAL) -> set[Location]:
         """Where a step from `location` was seen to lead in a given way."""
@@ -154,15 +156,18 @@ class Graph:
 
     def add_edge(self, edge: Edge) -> None:
         self._link(edge)
+        self._observe("edge", edge)
 
     def remove_edge(self, edge: Edge) -> None:
         self.given_up.discard(edge)
         self._unlink(edge)
+        self._observe("gone", edge)
 
     def give_up(self, edge: Edge) -> None:
         """The edge cannot be decided: paths no longer go along it."""
         self.given_up.add(edge)
         self._unlink(edge)
+        self._observe("given up", edge)
 
     def split(self, number: int, rho: Term) -> tuple[int, int]:
         """Replaces node n by (n and not rho) and (n and rho), both with all edges of n; returns their numbers.
@@ -175,6 +180,8 @@ class Graph:
         self._splits.setdefault(number, []).append((rho, twin.number))
         node.literals = _with(node.literals, t.bnot(rho))
         self._share_given_up(number, twin.number)
+        if self.observer is not None:
+            self.observer("twin", number, twin.number)
         stay: list[Witness] = []
         go: list[Witness] = []
         for witness in node.witnesses:
@@ -187,6 +194,8 @@ class Graph:
     def unstart(self, number: int) -> None:
         """No entry state satisfies the node's predicate."""
         self.nodes[number].is_start = False
+        if self.observer is not None:
+            self.observer("unstart", number)
 
     def frontier(self) -> Frontier | None:
         """A frontier from which TS is nearest; None if no path from the start to TS is left.
@@ -270,7 +279,14 @@ class Graph:
         elif is_start:
             self._start(node)
         self._attach_edges(node)
+        if self.observer is not None and is_twin_of is None:
+            self.observer("node", node.number, location.pc, int(is_start))
         return node
+
+    def _observe(self, what: str, edge: Edge) -> None:
+        if self.observer is not None:
+            way = "" if edge.way == INTERNAL else f"{edge.way.kind.name.lower()} {edge.way.address:#x}"
+            self.observer(what, edge.source, edge.target, way)
 
 
 def holds(literal: Term, witness: Witness) -> bool:

@@ -90,7 +90,7 @@ class NestedGraph(Graph):
         super().remove_edge(edge)
 
     def unstart(self, number: int) -> None:
-        self.nodes[number].is_start = False
+        super().unstart(number)
         self._nested.remove_call(START, number)
 
     def nested_path(self) -> list[Position] | None:

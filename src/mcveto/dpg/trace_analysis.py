@@ -16,6 +16,7 @@ from typing import Protocol, TypeVar
 
 from mcveto.dpg.graph import Graph
 from mcveto.dpg.location import ANY, Blocks, Location
+from mcveto.dpg.loop_heads import reverse_postorder
 from mcveto.dpg.variables import Accesses
 from mcveto.machine import strided
 from mcveto.machine.affine import AffineDomain, AffineSpace, AffineValue, Form, Transfer
@@ -72,7 +73,7 @@ class FoldedTrace:
         self.accesses = accesses
         self.successors = {location: sorted(found) for location, found in graph.successors.items()}
         self.entry = min(graph.nodes[number].location for number in graph.nodes if graph.nodes[number].is_start)
-        self.order, self.loop_heads = self._traverse()
+        self.order, self.loop_heads = reverse_postorder(self.entry, self.successors)
         layout, row = program.decoder.layout, program.decoder.row
         (stack,), (frame,) = layout.named(row.stack_pointer), layout.named(row.frame_pointer)
         self.stack_pointer, self.frame_pointer = stack.cell, frame.cell
@@ -97,28 +98,6 @@ class FoldedTrace:
                             number = strided.signed(varnode.offset, 8 * varnode.size)
                             found.update((number - 1, number, number + 1))
         return sorted(found)
-
-    def _traverse(self) -> tuple[list[Location], set[Location]]:
-        """Locations reachable from the entry in reverse postorder, and the targets of back edges."""
-        postorder: list[Location] = []
-        heads: set[Location] = set()
-        active: set[Location] = {self.entry}
-        seen = {self.entry}
-        stack = [(self.entry, iter(self.successors[self.entry]))]
-        while stack:
-            location, rest = stack[-1]
-            following = next(rest, None)
-            if following is None:
-                stack.pop()
-                active.discard(location)
-                postorder.append(location)
-            elif following in active:
-                heads.add(following)
-            elif following not in seen:
-                seen.add(following)
-                active.add(following)
-                stack.append((following, iter(self.successors[following])))
-        return postorder[::-1], heads
 
 
 class _Analysis(Protocol[S]):

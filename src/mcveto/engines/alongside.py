@@ -12,7 +12,7 @@ import math
 import time
 from dataclasses import replace
 
-from mcveto.engines.exploration import Exploration, Policy
+from mcveto.engines.exploration import Exploration, Policy, Report
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
@@ -25,12 +25,10 @@ POLICIES = {"symex": Policy(merges=False, asks_at_forks=True), "bmc": Policy(mer
 
 
 class Alongside:
-    """`may_prove`: whether a proof by exhaustion is welcome."""
-
-    def __init__(self, program: Program, seconds: float, may_prove: bool) -> None:
+    def __init__(self, program: Program, seconds: float, report: Report | None = None) -> None:
         self._program = program
+        self._report = report
         self._deadline = time.monotonic() + seconds
-        self._may_prove = may_prove
         self._states = FIRST_STATES
         self._attempts = dict.fromkeys(POLICIES, 0)
         self._explorations = {name: self._new(name) for name in POLICIES}
@@ -43,7 +41,7 @@ class Alongside:
             verdict = exploration.advance(states if seconds is None else math.inf, time.monotonic() + share)
             if verdict is None:
                 continue
-            if verdict.kind == "violated" or (verdict.kind == "proved" and self._may_prove):
+            if verdict.kind != "unknown":
                 return replace(verdict, found_by=name)
             self._attempts[name] += 1
             if exploration.got_stuck and self._attempts[name] < len(QUERY_SECONDS):
@@ -54,4 +52,4 @@ class Alongside:
 
     def _new(self, name: str) -> Exploration:
         policy = replace(POLICIES[name], query_seconds=QUERY_SECONDS[self._attempts[name]])
-        return Exploration(self._program, policy, self._deadline - time.monotonic())
+        return Exploration(self._program, policy, self._deadline - time.monotonic(), self._report)

@@ -71,6 +71,8 @@ class Executor:
         self._fresh_count = 0
         self.gaps: dict[str, None] = {}
         self.recorder = Recorder()
+        self.exited = False
+        """Whether a run ended its process."""
         self.instructions = 0
         self.seen: set[tuple[int, bytes]] = set()
 
@@ -447,6 +449,7 @@ class Executor:
         if isinstance(value, int):
             if value not in self._exit.numbers:
                 self._gap(where)
+            self.exited = self.exited or self.feasible(state)
             return
         others = [t.ne(value, t.const(number, width)) for number in sorted(self._exit.numbers)]
         if self.feasible(state) and self._queries.model(state.path, others, state.model) is not No.UNSAT:

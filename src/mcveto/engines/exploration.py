@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mcveto.dpg.evidence import Evidence
 from mcveto.dpg.location import Blocks
 from mcveto.engines.execute import Executor, Result
 from mcveto.engines.merge import merged
@@ -63,6 +64,11 @@ class Exploration:
         self._paths = 0
         self._executed: dict[int, int] = {}
         self._joined = 0
+        self._halted = False
+        self._faults = 0
+        self._assumed = {pc for pc, hook in program.hooks.items() if hook.mnemonic == "assume"}
+        self._called: set[int] = set()
+        self._met: set[int] = set()
 
     def run(self) -> Verdict:
         verdict = self.advance()
@@ -152,6 +158,7 @@ class Exploration:
         if address in program.halts or address == row.code_address(program.return_sentinel):
             self._paths += 1
             recorder.halted(state)
+            self._halted = self._halted or self._executor.feasible(state)
             return None
         if not state.resumes and self._repeats(state):
             if not self._executor.feasible(state):
@@ -172,6 +179,7 @@ class Exploration:
         return self._take(result, source)
 
     def _take(self, result: Result, source: int) -> Verdict | None:
+        self._note(result, source)
         for state in result.mismatches:
             if self._executor.feasible(state):
                 verdict = self._violated(state)
@@ -185,6 +193,25 @@ class Exploration:
             self._push(state)
         self._tell(source)
         return None
+
+    def _note(self, result: Result, source: int) -> None:
+        """What happens in the runs: how they end, and whether assumptions hold."""
+        if not result.successors and not result.again and not result.mismatches:
+            self._faults += 1
+        if source in self._assumed and source not in self._met:
+            self._called.add(source)
+            if any(self._executor.feasible(state) for _, state in result.successors):
+                self._met.add(source)
+
+    def _evidence(self) -> Evidence:
+        address = self._program.decoder.row.code_address
+        return Evidence(
+            entered=self._executor.instructions > 0,
+            endings={"fault": self._faults} if self._faults else {},
+            halted=self._halted or self._executor.exited,
+            assumptions_met=tuple(sorted(map(address, self._met))),
+            assumptions_missed=tuple(sorted(set(map(address, self._called)) - set(map(address, self._met)))),
+        )
 
     def _repeats(self, state: PathState) -> bool:
         """Whether the state is at the head of a loop or at the entry of a function that is being called already."""
@@ -216,7 +243,9 @@ class Exploration:
         if problem:
             return self._unknown(problem)
         proof = self._executor.recorder.proof()
-        return self._with_statistics(Verdict("proved", assumptions=self._program.assumptions, proof=proof))
+        evidence = self._evidence()
+        verdict = Verdict("proved", assumptions=self._program.assumptions, proof=proof, evidence=evidence)
+        return self._with_statistics(verdict)
 
     def _out_of_time(self) -> str:
         return "time-out" if not self._completed else f"time-out, no violation up to {self._completed}"

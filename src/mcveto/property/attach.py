@@ -32,6 +32,7 @@ class Attached:
     sources: tuple[TypestateSource, ...] = ()
     """The files of the properties, from which all of this can be derived again."""
     events: tuple[EventPoint, ...] = ()
+    automata: tuple[Typestate, ...] = ()
     unguarded: Program | None = None
     """The program without the guards of memory safety and faults, if it has some."""
     guarded: Guarded | None = None
@@ -83,6 +84,7 @@ def attach_sources(program: Program, sources: Sequence[TypestateSource], events:
             (*attached.names, automaton.name),
             {**attached.errors, **watched.errors},
             attached.watched | watched.events.keys(),
+            automata=(*attached.automata, automaton),
         )
     attached = replace(attached, sources=tuple(sources), events=tuple(events))
     guarded = guard(attached.program)

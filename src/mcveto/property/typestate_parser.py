@@ -27,10 +27,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from mcveto.errors import InputFileError
+from mcveto.property.text_file import read_text
 from mcveto.property.typestate import (
     ANY,
     Assignment,
@@ -75,17 +75,7 @@ _RELATIONS = {
 
 def read_typestate_text(path: str) -> str:
     """The text of a property file; raises InputFileError."""
-    try:
-        content = Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "not a valid path"
-        raise InputFileError(f"cannot read {path}: {reason}") from None
-    if len(content) > MAX_BYTES:
-        raise InputFileError(f"{path} is too large for a property ({len(content)} bytes)")
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        raise InputFileError(f"{path} is not text", "a property file is UTF-8") from None
+    return read_text(path, "property", MAX_BYTES)
 
 
 def parse_typestate(text: str, path: str = "<text>") -> Typestate:

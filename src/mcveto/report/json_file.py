@@ -43,7 +43,7 @@ def require_folder(destination: str) -> None:
 def write_json(destination: str, result: dict[str, Any]) -> None:
     import msgspec
 
-    text = msgspec.json.format(msgspec.json.encode(_encodable(result)), indent=2).decode() + "\n"
+    text = msgspec.json.format(msgspec.json.encode(encodable(result)), indent=2).decode() + "\n"
     write_text(destination, text)
 
 
@@ -61,12 +61,12 @@ def _reason(error: OSError | ValueError) -> str:
     return (error.strerror or str(error)) if isinstance(error, OSError) else "not a valid path"
 
 
-def _encodable(value: Any) -> Any:
+def encodable(value: Any) -> Any:
     """`value` with what JSON cannot hold (bytes of a path that are not UTF-8) made visible."""
     if isinstance(value, str):
         return value if value.isprintable() or value.isascii() else one_line(value)
     if isinstance(value, dict):
-        return {_encodable(key): _encodable(item) for key, item in value.items()}
+        return {encodable(key): encodable(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_encodable(item) for item in value]
+        return [encodable(item) for item in value]
     return value

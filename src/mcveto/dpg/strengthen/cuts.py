@@ -10,6 +10,7 @@ from collections.abc import Mapping, Set
 
 from mcveto.dpg.liveness import registers_of
 from mcveto.dpg.location import Blocks, Location
+from mcveto.dpg.loop_heads import reverse_postorder
 from mcveto.program.program import Program
 
 MAX_PATHS = 32
@@ -21,29 +22,9 @@ class Shape:
     def __init__(self, entry: Location, successors: Mapping[Location, Set[Location]]) -> None:
         self.entry = entry
         self.successors = {location: sorted(found) for location, found in successors.items()}
-        self.order, self._heads = self._traverse()
+        self.order, self._heads = reverse_postorder(entry, self.successors)
         self.heads = [location for location in self.order if location in self._heads]
         self.cuts = self._with_joins(self._heads)
-
-    def _traverse(self) -> tuple[list[Location], set[Location]]:
-        postorder: list[Location] = []
-        heads: set[Location] = set()
-        active, seen = {self.entry}, {self.entry}
-        stack = [(self.entry, iter(self.successors[self.entry]))]
-        while stack:
-            location, rest = stack[-1]
-            following = next(rest, None)
-            if following is None:
-                stack.pop()
-                active.discard(location)
-                postorder.append(location)
-            elif following in active:
-                heads.add(following)
-            elif following not in seen:
-                seen.add(following)
-                active.add(following)
-                stack.append((following, iter(self.successors[following])))
-        return postorder[::-1], heads
 
     def _with_joins(self, heads: set[Location]) -> list[Location]:
         cuts = set(heads)
