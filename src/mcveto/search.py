@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -41,8 +41,8 @@ ALIASINGS = {"witness": True, "symbolic": True}
 PROPERTIES = {
     "reach": True,
     "return-address": True,
-    "memory-safety": False,
-    "no-fault": False,
+    "memory-safety": True,
+    "no-fault": True,
     "typestate": True,
 }
 
@@ -190,6 +190,8 @@ def _search_here(load: Callable[[], Program], question: Question, send: Send, st
     if question.engine.startswith("external:"):
         from mcveto.translate.external_tool import verify_externally
 
+        if attached.guarded is not None:
+            raise UsageError("memory safety and faults are not translated for other verifiers yet", "use --engine dpg")
         seconds = None if question.timeout is None else remaining()
         return attached.explained(verify_externally(program, question.engine, seconds))
     if question.engine == "portfolio":
@@ -221,13 +223,16 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
 
         history = History()
     found = _found(program, question, remaining, tell, history)
+    while found.kind == "unknown" and remaining() > 0 and (wider := attached.wider(found.reason)) is not None:
+        attached, program = wider, wider.program
+        found = _found(program, question, remaining, tell, history)
     if history is not None:
         from mcveto.dpg.proof import Proof
 
         if isinstance(found.proof, Proof):
             history.claim(found.proof)
         found = replace(found, history=history)
-    verdict = _confirmed(program, found, attached.errors)
+    verdict = _confirmed(attached, found)
     if question.after_violation and verdict.about == "return-address" and verdict.at is not None:
         from mcveto.dpg.after_violation import explore
         from mcveto.dpg.driver import Limits
@@ -319,15 +324,20 @@ def _engine(
     return by_splitting(limits)
 
 
-def _confirmed(program: Program, verdict: Verdict, watched: Container[int]) -> Verdict:
+def _confirmed(attached: Attached, verdict: Verdict) -> Verdict:
     """A violation is answered only after it was replayed by other means.
 
-    The error states of a typestate property, at the addresses `watched`, are known to our own machines only."""
-    if verdict.kind != "violated" or verdict.at in watched:
+    The error states of a typestate property are known to our own machines only; forbidden accesses and faults are
+    judged by a monitor, on the program without guards."""
+    if verdict.kind != "violated" or verdict.at in attached.errors:
         return verdict
+    if attached.guarded is not None and verdict.at in attached.guarded.errors:
+        from mcveto.check.safety_monitor import judged
+
+        return judged(attached.plain, verdict)
     from mcveto.check.replay import confirmed
 
-    return confirmed(program, verdict)
+    return confirmed(attached.plain, verdict)
 
 
 def _cut_short(

@@ -32,6 +32,13 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         return replace(
             verdict, is_internal_error=verdict.is_internal_error or verdict.reason.startswith(SELF_CHECK_FAILED)
         )
+    program = attached.program
+    if program.image.import_area is not None or program.undetermined.bytes > 0:
+        note = "no certificate: the checker does not know programs with imports yet"
+        return replace(verdict, proof=None, evidence=None, warnings=(note,))
+    if attached.guarded is not None and attached.guarded.is_widened:
+        note = "no certificate: the checker does not watch as many calls and heap blocks as this proof needs"
+        return replace(verdict, proof=None, evidence=None, warnings=(note,))
     engine = verdict.found_by or question.engine
     if verdict.proof is None and engine != "dpg":
         return replace(verdict, warnings=(f"no certificate: what engine {engine} did cannot be written as one",))

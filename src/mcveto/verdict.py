@@ -76,6 +76,8 @@ class Verdict:
     warnings: tuple[str, ...] = ()
     found_by: str = ""
     """The engine that found it, where it is not the one that was asked."""
+    violation: dict[str, object] = field(default_factory=dict)
+    """What a forbidden access or a fault was: instruction, access, region, distance."""
     history: History | None = None
     """What happened in the search, if that was to be written down."""
     executed: tuple[tuple[int, int], ...] = ()

@@ -32,6 +32,7 @@ KEYS = [
     "seed",
     "at",
     "after_violation",
+    "violation",
 ]
 STATISTICS = [
     "seconds",
@@ -186,7 +187,6 @@ def test_same_command_same_result(spec: str) -> None:
         (["--engine", "nonsense"], "there is no engine 'nonsense'"),
         (["--strategy", "nonsense"], "there is no strategy 'nonsense'"),
         (["--steps", "giant"], "there is no steps 'giant'"),
-        (["--property", "memory-safety"], "property memory-safety is not available yet"),
         (["--property", "nothing.fsm"], "nothing.fsm"),
         (["--unwind", "3"], "--unwind is for engine bmc"),
         (["--timeout", "0"], "the time limit must be a positive number of seconds"),
@@ -202,14 +202,6 @@ def test_refused_in_one_line(arguments: list[str], message: str) -> None:
     assert (code, out) == (2, "")
     assert err.startswith("mcveto: ") and err.count("\n") == 1
     assert message in err
-
-
-def test_property_of_the_spec_that_does_not_exist_yet_is_refused(tmp_path: Path) -> None:
-    spec = tmp_path / "s.yaml"
-    spec.write_text("properties: [no-fault]\n")
-    code, out, err = mcveto("verify", "examples/demo/demo.elf", "--spec", str(spec))
-    assert (code, out) == (2, "")
-    assert "property no-fault is not available yet" in err
 
 
 def test_reach_without_a_target_is_refused() -> None:

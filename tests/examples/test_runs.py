@@ -22,6 +22,8 @@ def programs() -> Iterator[tuple[Path, str, list[dict[str, Any]]]]:
     """(spec file, target, known runs) for everything built."""
     for manifest in sorted(ROOT.rglob("build.toml")):
         table = tomllib.loads(manifest.read_text())
+        if "models" in table.get("spec", {}):
+            continue  # library models are no machine code
         for program in table["program"]:
             for target in program["targets"]:
                 for variant in program.get("variants", {"": []}):

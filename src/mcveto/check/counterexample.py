@@ -48,6 +48,11 @@ def counterexample(about: str, listed: Iterable[VerdictInput]) -> Counterexample
     """Sorts the inputs of a verdict; raises UsageError for a property that cannot be replayed."""
     if about not in PROPERTIES:
         raise UsageError(f"a violation of '{about[:40]}' cannot be replayed", f"known: {', '.join(PROPERTIES)}")
+    return sorted_inputs(about, listed)
+
+
+def sorted_inputs(about: str, listed: Iterable[VerdictInput]) -> Counterexample:
+    """The inputs of a verdict by what they are values of."""
     inputs: list[VerdictInput] = []
     registers: list[tuple[str, int]] = []
     memory: list[tuple[int, int]] = []

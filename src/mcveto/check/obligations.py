@@ -43,6 +43,7 @@ from mcveto.whilelang.models import catalogue
 from mcveto.whilelang.parser import parse
 
 PROPERTIES = ("reach", "return-address")
+KNOWN = (*PROPERTIES, "typestate", "memory-safety", "no-fault")
 Activation = tuple[str, int]
 _NUMBER = re.compile(r"0x(0|[1-9a-f][0-9a-f]*)")
 # No register has a name with "!", and no value that a step leaves open is part of the history.
@@ -88,7 +89,7 @@ def _derived_program(certificate: Certificate, image: Image) -> tuple[Program, t
     else:
         spec = parse_spec(certificate.spec, "the certificate's spec")
         named = [str(item.argument) for item in spec.properties if item.name == "typestate"]
-        if len(named) != len(given) or any(item.name not in (*PROPERTIES, "typestate") for item in spec.properties):
+        if len(named) != len(given) or any(item.name not in KNOWN for item in spec.properties):
             raise Rejected("its property files are not those of its spec")
         files = [TypestateSource(*item) for item in zip(named, given, strict=True)]
         expected = [file.source("typestate", *item) for item in files]

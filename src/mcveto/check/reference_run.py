@@ -26,7 +26,7 @@ from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
 
 MAX_STEPS = 1_000_000
-_MAX_TURNS_TRIED = 64
+MAX_TURNS_TRIED = 64
 _MAX_TURN = 8
 _MAX_VALUES_TURNED = 3
 
@@ -82,7 +82,12 @@ class ReferenceRun:
     """The reference emulator in the entry state of a counterexample, one step at a time."""
 
     def __init__(
-        self, program: Program, example: Counterexample, turns: Turns = (), log_accesses: bool = False
+        self,
+        program: Program,
+        example: Counterexample,
+        turns: Turns = (),
+        log_accesses: bool = False,
+        machine_class: type[SteppedMachine] = SteppedMachine,
     ) -> None:
         self.program = program
         self.chose_undefined = False
@@ -94,7 +99,7 @@ class ReferenceRun:
         self.steps = 0
 
         def make(*arguments: Any, fresh: FreshSource, **options: Any) -> Machine:
-            return SteppedMachine(*arguments, fresh=partial(self._fresh, fresh), **options)
+            return machine_class(*arguments, fresh=partial(self._fresh, fresh), **options)
 
         machine = program.machine(self._source, log_accesses=log_accesses, make=make)
         assert isinstance(machine, SteppedMachine)
@@ -168,7 +173,7 @@ def first_violation(run: ReferenceRun, max_steps: int) -> Violation | str:
 def turns_of(program: Program, example: Counterexample, max_steps: int) -> tuple[Turns, Violation | str]:
     """At which turn each undefined value is to be used so that the counterexample is one, and what it then violates."""
     first: Violation | str | None = None
-    for turns in islice(_all_turns(example.undefined), _MAX_TURNS_TRIED):
+    for turns in islice(all_turns(example.undefined), MAX_TURNS_TRIED):
         found = first_violation(ReferenceRun(program, example, turns), max_steps)
         if isinstance(found, Violation) and found.about == example.about:
             return turns, found
@@ -179,9 +184,9 @@ def turns_of(program: Program, example: Counterexample, max_steps: int) -> tuple
     return (), first
 
 
-def _all_turns(undefined: tuple[UndefinedValue, ...]) -> Iterator[Turns]:
+def all_turns(undefined: tuple[UndefinedValue, ...]) -> Iterator[Turns]:
     """Every value at its first turn, then (for a few values) at later ones."""
     if len(undefined) > _MAX_VALUES_TURNED:
         return iter([(0,) * len(undefined)])
-    latest = _MAX_TURNS_TRIED if len(undefined) == 1 else _MAX_TURN
+    latest = MAX_TURNS_TRIED if len(undefined) == 1 else _MAX_TURN
     return iter(sorted(product(range(latest), repeat=len(undefined)), key=lambda turns: (sum(turns), turns)))

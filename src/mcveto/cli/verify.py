@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from mcveto.program.program import Program
     from mcveto.program.spec import Spec
 
+SAFETY = ("memory-safety", "no-fault")
+
 
 @click.command()
 @program_options
@@ -44,12 +46,15 @@ if TYPE_CHECKING:
     "properties",
     multiple=True,
     metavar="NAME|FILE",
-    help="reach, return-address (always on), or a typestate automaton (.fsm).",
+    help="reach, return-address (always on), memory-safety, no-fault, or a typestate automaton (.fsm).",
 )
 @click.option(
     "--event", "events", multiple=True, metavar="NAME=KIND:ADDRESS", help="Where an event of a typestate automaton is."
 )
-@click.option("--engine", default="dpg", show_default=True, help=f"One of {', '.join(ENGINES)}, external:COMMAND.")
+@click.option(
+    "--engine",
+    help=f"One of {', '.join(ENGINES)}, external:COMMAND (default: dpg; portfolio for memory-safety and no-fault).",
+)
 @click.option("--strategy", default="auto", show_default=True, help=f"One of {', '.join(STRATEGIES)}.")
 @click.option("--fold", default="auto", show_default=True, help=f"When traces meet: one of {', '.join(FOLDS)}.")
 @click.option("--steps", default="block", show_default=True, help=f"Step size: one of {', '.join(STEPS)}.")
@@ -74,7 +79,7 @@ def command(
     binary: str | None,
     properties: tuple[str, ...],
     events: tuple[str, ...],
-    engine: str,
+    engine: str | None,
     strategy: str,
     fold: str,
     steps: str,
@@ -100,6 +105,9 @@ def command(
     **options: Any,
 ) -> int:
     """Decide whether BINARY can reach a target or return to where it was not called from, for any input."""
+    from dataclasses import replace
+
+    from mcveto.program.spec import PropertySpec
     from mcveto.property.attach import parse_event, with_typestates
     from mcveto.report.json_file import require_folder, require_writable
 
@@ -109,6 +117,14 @@ def command(
     for name in properties:
         if name not in typestates:
             require_available("property", name, PROPERTIES)
+    spec = with_typestates(read_spec(**options), typestates)
+    asked = {item.name for item in spec.properties}
+    more = [PropertySpec(name) for name in SAFETY if name in properties and name not in asked]
+    spec = replace(spec, properties=(*spec.properties, *more))
+    if engine is None:
+        # Errors of memory are mostly found, and excluded, within bounds: symbolic execution is asked as well.
+        is_plain = (strategy, fold, steps, unwind, merge) == ("auto", "auto", "block", None, False)
+        engine = "portfolio" if is_plain and (more or asked.intersection(SAFETY)) else "dpg"
     question = Question(
         engine=engine,
         strategy=strategy,
@@ -128,7 +144,6 @@ def command(
         certificate=proof is not None,
         keeps_history=pages.are_wanted,
     )
-    spec = with_typestates(read_spec(**options), typestates)
     if "reach" in properties and not any(item.name == "reach" for item in spec.properties):
         raise UsageError("property reach needs an address", "give --target ADDRESS")
     require_writable(json_file)

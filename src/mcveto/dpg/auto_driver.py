@@ -434,7 +434,7 @@ class AutoDriver(Driver):
             learned.update(system.invariants[cut])
 
     def _certified(self, system: System) -> Verdict:
-        if self._program.image.import_area is not None or self._program.image.unspecified:
+        if self._program.image.unspecified:
             return self._unknown("the file depends on code or data that is not in it (imports)")
         invariants = inductive_core(system)
         if invariants is None:

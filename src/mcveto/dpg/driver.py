@@ -345,7 +345,7 @@ class Driver:
         assert self._entry is not None
         if self.graph.undecided():
             return self._unknown("; ".join(self._reasons) or "no frontier can be decided")
-        if self._program.image.import_area is not None or self._program.image.unspecified:
+        if self._program.image.unspecified:
             # What is outside the file cannot be followed: a jump there is not the fault it looks like.
             return self._unknown("the file depends on code or data that is not in it (imports)")
         proof = proof_of(self.graph)

@@ -269,7 +269,9 @@ class Executor:
 
     def _access(self, address: Term, size: int, needed: int) -> Model:
         """Assumes that an access does not fault: where it does, the run ends."""
-        self._assume(self._program.space.allowed(address, size, needed))
+        allowed = self._program.space.allowed(address, size, needed)
+        self._not_foreign(address, allowed)
+        self._assume(allowed)
         return self._model()
 
     def _assume(self, condition: Term) -> None:
@@ -303,8 +305,30 @@ class Executor:
             return
         width = self._row.address_bits
         plain = t.band(target, t.const(~self._row.mode_mask, width))
-        self._assume(self._program.space.allowed(plain, 1, EXECUTE))
+        allowed = self._program.space.allowed(plain, 1, EXECUTE)
+        entered = {self._row.code_address(pc) for pc in self._program.hooks}
+        ends = sorted(entered | self._program.halts | self._program.targets)
+        ends.append(self._row.code_address(self._program.return_sentinel))
+        outside = [end for end in ends if self._program.space.region_at(end) is None]
+        allowed = t.disj([allowed, *(t.eq(plain, t.const(end, width)) for end in outside)])
+        self._not_foreign(plain, allowed)
+        self._assume(allowed)
         self._enumerate(state, target, step.transfer)
+
+    def _not_foreign(self, address: Term, allowed: Term) -> None:
+        """Notes a gap if an address that must be allowed may also be one of another module."""
+        spans = self._program.undetermined.foreign_ranges()
+        if not spans or allowed is t.TRUE:
+            return
+        foreign = t.disj(
+            t.conj([t.ule(t.const(low, address.width), address), t.ule(address, t.const(high - 1, address.width))])
+            for low, high in spans
+        )
+        elsewhere = t.conj([t.bnot(allowed), foreign])
+        if elsewhere is t.FALSE:
+            return
+        if self._queries.model(self._state.path, (elsewhere,), self._model()) is not No.UNSAT:
+            self._gap(f"access at {self._instruction.pc:#x} that may be to something outside the file")
 
     def _enumerate(self, state: PathState, target: Term, transfer: Transfer) -> None:
         """One successor for every place a jump can go to."""

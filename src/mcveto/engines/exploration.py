@@ -235,7 +235,7 @@ class Exploration:
         gaps = list(self._executor.gaps)
         if self._parked:
             gaps.insert(0, f"no violation up to {self._completed}")
-        if self._program.image.import_area is not None or self._program.image.unspecified:
+        if self._program.image.unspecified:
             gaps.append("the file depends on code or data that is not in it (imports)")
         if gaps:
             return self._unknown("; ".join(gaps))

@@ -27,6 +27,7 @@ from mcveto.program.entry_state import (
 )
 from mcveto.program.hooks import assume_function, input_function
 from mcveto.program.image import Image, load_image
+from mcveto.program.imports import with_bound_imports
 from mcveto.program.inputs import InputSource
 from mcveto.program.models import bind_models
 from mcveto.program.regions import with_permissions
@@ -171,6 +172,13 @@ class Program:
             for start, end in region.unspecified
         ]
 
+    def free_area(self, size: int) -> int:
+        """The start of addresses that nothing uses: no region, no replaced function, nothing of another module."""
+        spans = [*self.undetermined.occupied, (self.return_sentinel, self.return_sentinel + _PAGE)]
+        spans += [(region.start, region.end) for region in self.space.regions]
+        spans += [(pc & -_PAGE, (pc & -_PAGE) + _PAGE) for pc in self.hooks]
+        return free_area(sorted(set(spans)), size, self.space.address_bits)
+
     def address(self, address: Address) -> int:
         """An address a user wrote, without the mode bit; it need not be mapped."""
         return self.decoder.row.code_address(code_pointer(self.image, self.decoder, address))
@@ -276,16 +284,20 @@ def make_program(image: Image, spec: Spec) -> Program:
     stack = stack_region(occupied, spec.stack or DEFAULT_STACK, row.address_bits)
     undetermined = Undetermined(image, decoder, (stack.start, stack.end))
     entry = entry_pointer(image, decoder, spec.entry, "entry", "--entry")
+
+    def code(address: Address, what: str) -> int:
+        value = row.code_address(code_pointer(original, decoder, address, undetermined=undetermined))
+        if not undetermined.is_foreign(value):
+            original.require_address(value, what)
+        return value
+
+    original = image
+    if image.unspecified:
+        image = with_bound_imports(image, undetermined, _stand_ins(spec, code))
     input_memory = _input_memory(image, decoder, spec)
     space = AddressSpace([*_image_regions(image, input_memory), stack], row.address_bits, row.big_endian)
     sentinel = free_area(undetermined.occupied, _PAGE, row.address_bits)
     registers, assumptions = entry_registers(decoder, stack, entry, sentinel)
-
-    def code(address: Address, what: str) -> int:
-        value = row.code_address(code_pointer(image, decoder, address, undetermined=undetermined))
-        if not undetermined.is_foreign(value):
-            image.require_address(value, what)
-        return value
 
     hooks = undetermined.code_hooks()
     replaced = _replaced_functions(decoder, spec, code)
@@ -302,7 +314,9 @@ def make_program(image: Image, spec: Spec) -> Program:
     space = AddressSpace([*space.regions, *models.regions], row.address_bits, row.big_endian)
     if image.import_area is not None:
         more.append("undefined symbols have addresses of their own, where nothing else is")
-    if undetermined.bytes:
+    if image is not original:
+        more.append("imports that the spec binds are called through cells that nothing but the loader has set")
+    elif undetermined.bytes:
         more.append(f"{undetermined.bytes} bytes that the file does not determine hold made-up values in a run")
     return Program(
         image=image,
@@ -326,6 +340,14 @@ def make_program(image: Image, spec: Spec) -> Program:
         assumptions=(*assumptions, *more),
         notes=image.notes,
     )
+
+
+def _stand_ins(spec: Spec, code: Callable[[Address, str], int]) -> set[int]:
+    """The addresses of all functions that the spec replaces or ends the run at."""
+    found = {code(call.at, "input function") for call in spec.input_calls}
+    found |= {code(at, "assume") for at in spec.assume}
+    found |= {code(at, f"model {name}") for at, name in spec.models}
+    return found | {code(at, "halt") for at in spec.halt}
 
 
 def _image_regions(image: Image, input_memory: Sequence[tuple[int, int]]) -> list[RegionSpec]:

@@ -13,7 +13,7 @@ None of it may end a run as a fault, because nobody knows what is there; such a 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mcveto.machine.emulator import Outcome
 from mcveto.machine.faults import FaultKind, Unsupported
@@ -59,6 +59,12 @@ class Undetermined:
             low = free_area(occupied, size, decoder.row.address_bits)
             self.marker_area = (low, low + size)
         self.occupied = [*occupied, self.marker_area] if self.marker_area else occupied
+        self.word_bytes, self.is_big_endian = word, decoder.row.big_endian
+        self._closed: list[Span] = []
+
+    def close(self, spans: Sequence[Span]) -> None:
+        """Nothing is mapped at these addresses of the image any more, because nobody knows what is there."""
+        self._closed = list(spans)
 
     def byte(self, address: int) -> int | None:
         """The byte a concrete run finds at an unspecified address of the image; None elsewhere."""
@@ -100,6 +106,7 @@ class Undetermined:
     def foreign_ranges(self) -> list[Span]:
         """Where what is not mapped may belong to another module."""
         ranges = [self.marker_area] if self.marker_area is not None else []
+        ranges += self._closed
         if self._image.import_area is not None:
             start = self._image.import_area[0]
             end = self._stack[0] - GUARD if self._stack[0] > start else self._row.address_mask + 1

@@ -12,6 +12,8 @@ from mcveto.program.program import Program
 from mcveto.program.spec import Address, PropertySpec, Spec
 from mcveto.property.ghost import watch
 from mcveto.property.library import TypestateSource, find_typestate, find_typestate_source
+from mcveto.property.safety.guard_program import Guarded, asked_properties, guard
+from mcveto.property.safety.guards import TOO_DEEP, TOO_MANY
 from mcveto.property.system_calls import WatchingDecoder
 from mcveto.property.typestate import Point, PointKind, Typestate
 from mcveto.property.typestate_parser import parse_typestate
@@ -39,6 +41,22 @@ class Attached:
     cells: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     """The cell that holds the state of each automaton, with the property's name and the states."""
     automata: tuple[Typestate, ...] = ()
+    unguarded: Program | None = None
+    """The program without the guards of memory safety and faults, if it has some."""
+    guarded: Guarded | None = None
+
+    @property
+    def plain(self) -> Program:
+        """The program to replay violations on."""
+        return self.unguarded or self.program
+
+    def wider(self, reason: str) -> Attached | None:
+        """The same with more calls or heap blocks watched, if `reason` says that those were too few."""
+        if self.guarded is None or self.unguarded is None or not (TOO_DEEP in reason or TOO_MANY in reason):
+            return None
+        bounds = self.guarded.bounds.doubled(TOO_DEEP in reason)
+        guarded = None if bounds is None else guard(self.unguarded, bounds)
+        return None if guarded is None else replace(self, program=guarded.program, guarded=guarded)
 
     def explained(self, verdict: Verdict) -> Verdict:
         """A violation by one of the properties' targets, told as the property's."""
@@ -87,7 +105,12 @@ def attach_sources(program: Program, sources: Sequence[TypestateSource], events:
             cells={**attached.cells, watched.state_cell: (automaton.name, automaton.states)},
             automata=(*attached.automata, automaton),
         )
-    return replace(attached, sources=tuple(sources), events=tuple(events))
+    attached = replace(attached, sources=tuple(sources), events=tuple(events))
+    guarded = guard(attached.program)
+    if guarded is None:
+        return attached
+    names = (*attached.names, *asked_properties(program))
+    return replace(attached, program=guarded.program, names=names, unguarded=attached.program, guarded=guarded)
 
 
 def _merged(one: dict[int, tuple[str, ...]], other: dict[int, tuple[str, ...]]) -> dict[int, tuple[str, ...]]:

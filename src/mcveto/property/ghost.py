@@ -22,7 +22,6 @@ from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.isa.overlay import replaced
 from mcveto.machine.memory import EXECUTE, READ, RegionSpec
 from mcveto.machine.pcode import Instruction, Op, Space, Varnode
-from mcveto.program.entry_state import free_area
 from mcveto.program.program import Program
 from mcveto.property.points import Place, instruction_at, places
 from mcveto.property.system_calls import WatchingDecoder, convention_of, number_of
@@ -97,9 +96,7 @@ class _Compiler:
         self._others = watching.updates if isinstance(watching, WatchingDecoder) else ()
         self.decoder = WatchingDecoder(replace(row, extra=(*row.extra, *extra)), watching, self._others)
         self.states = {name: index for index, name in enumerate(automaton.states)}
-        occupied = [*program.undetermined.occupied, (program.return_sentinel, program.return_sentinel + _AREA)]
-        occupied += [(region.start, region.end) for region in program.space.regions]
-        self.area = free_area(occupied, _AREA, row.address_bits)
+        self.area = program.free_area(_AREA)
 
     def _fail(self, transition: Transition, message: str, hint: str = "") -> UsageError:
         return UsageError(f"{self.automaton.path or self.automaton.name}:{transition.line}: {message}", hint)

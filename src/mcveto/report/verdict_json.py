@@ -37,4 +37,5 @@ def verdict_record(
         "seed": seed,
         "at": verdict.at,
         "after_violation": list(verdict.aftermath),
+        "violation": verdict.violation or None,
     }

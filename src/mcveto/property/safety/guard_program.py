@@ -1,0 +1,207 @@
+"""Memory safety and absence of faults as ghost state of a machine program.
+
+The program gets a decoder that puts guards (`guards`) around every instruction it decodes, guarded hooks, ghost
+registers, and two targets in a page of their own. No engine knows of it: decoding, execution, proofs and replay see
+registers, operations and targets. Because guards are added when an instruction is decoded, code that modifies itself
+is guarded like any other.
+
+How many calls and heap blocks are watched at once is chosen by a few runs; beyond that a path is unsupported, and the
+answer then asks for more (`TOO_DEEP`, `TOO_MANY` in its reason).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from mcveto.machine.address_space import AddressSpace
+from mcveto.machine.isa import Decoder
+from mcveto.machine.isa.table import IsaRow
+from mcveto.machine.memory import EXECUTE, READ, WRITE, RegionSpec
+from mcveto.machine.pcode import Instruction, Transfer
+from mcveto.program.entry_state import Span
+from mcveto.program.frames import red_zone
+from mcveto.program.inputs import InputSource
+from mcveto.program.program import Program, code_pointer
+from mcveto.property.safety.guards import HEAP_MODELS, Guards, Layout, Question, ghost_cells
+
+MEMORY_SAFETY = "memory-safety"
+NO_FAULT = "no-fault"
+MAX_WATCHED = 32
+_AREA = 4096
+_RUNS = 6
+_RUN_STEPS = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many pending calls and live heap blocks are watched."""
+
+    depth: int
+    blocks: int
+
+    def doubled(self, deeper: bool) -> Bounds | None:
+        """More calls, or more blocks; None if there are enough already."""
+        grown = replace(self, depth=2 * self.depth) if deeper else replace(self, blocks=2 * self.blocks)
+        return grown if max(grown.depth, grown.blocks) <= MAX_WATCHED else None
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    program: Program
+    bounds: Bounds
+    errors: frozenset[int]
+    is_widened: bool
+    """Whether the bounds are others than a few runs suggest, so that the checker would not find them."""
+
+
+class GuardedDecoder(Decoder):
+    """Decodes into guarded instructions, once its guards are there."""
+
+    guards: Guards | None = None
+
+    def __init__(self, row: IsaRow) -> None:
+        super().__init__(row)
+
+    def _decode_new(self, pc: int, code: bytes) -> Instruction:
+        instruction = super()._decode_new(pc, code)
+        return instruction if self.guards is None else self.guards.guarded(instruction)
+
+
+def asked_properties(program: Program) -> tuple[str, ...]:
+    names = {item.name for item in program.spec.properties}
+    return tuple(name for name in (MEMORY_SAFETY, NO_FAULT) if name in names)
+
+
+def guard(program: Program, bounds: Bounds | None = None) -> Guarded | None:
+    """The program with guards for what its spec asks; None if it asks for neither property."""
+    asked = asked_properties(program)
+    if not asked:
+        return None
+    is_widened = bounds is not None
+    bounds = bounds or seen_bounds(program)
+    row = program.decoder.row
+    area = program.free_area(_AREA)
+    question = Question(MEMORY_SAFETY in asked, NO_FAULT in asked, area, area + 16, bounds.depth, bounds.blocks)
+    entries = model_entries(program)
+    has_heap = any(name in HEAP_MODELS for name in entries.values())
+    cells = ghost_cells(program.decoder, question, has_heap)
+    decoder = GuardedDecoder(replace(row, extra=(*row.extra, *cells)))
+    replaced = frozenset(row.code_address(pc) for pc in program.hooks)
+    layout = _layout(program, has_heap, replaced)
+    frames = _model_frames(program, entries)
+    guards = decoder.guards = Guards(decoder, layout, question, frames, frozenset(entries), replaced)
+    targets = frozenset({question.bad_access, question.fault})
+    registers = dict(program.registers)
+    named = decoder.layout.by_name
+    for name, _ in cells:
+        value = guards.none if name.startswith("safety_slot") else int(name == "safety_fresh")
+        if name == "safety_slot0" and row.pushes_return_address:
+            (pointer,) = program.decoder.layout.named(row.stack_pointer)
+            value = program.registers[pointer.cell.number]
+        registers[named[name].number] = value
+    guarded = replace(
+        program,
+        decoder=decoder,
+        hooks={pc: guards.guarded(hook) for pc, hook in program.hooks.items()},
+        registers=registers,
+        targets=program.targets | targets,
+        space=AddressSpace(
+            [*program.space.regions, RegionSpec("property", area, _AREA, EXECUTE)],
+            program.space.address_bits,
+            program.space.big_endian,
+        ),
+        assumptions=(*program.assumptions, *assumptions(program, asked, has_heap, area)),
+    )
+    return Guarded(guarded, bounds, targets, is_widened)
+
+
+def assumptions(program: Program, asked: Iterable[str], has_heap: bool, area: int) -> list[str]:
+    found = [f"no jump that the program computes leads to {area:#x}, which stands for forbidden accesses and faults"]
+    if MEMORY_SAFETY in asked:
+        found.append(
+            "memory-safety tells apart segments, frames' return addresses and live heap blocks, not the variables of "
+            "one segment or one frame"
+        )
+        zone = red_zone(program.image)
+        found.append(f"below the stack pointer {zone} bytes may be used" if zone else "nothing is kept below the stack")
+        if not has_heap:
+            found.append("no function is known as an allocator: heap blocks are not told apart")
+    return found
+
+
+def model_entries(program: Program) -> dict[int, str]:
+    """The code address of every function that a library model stands for, with the model's name."""
+    row = program.decoder.row
+    found: dict[int, str] = {}
+    for address, name in program.spec.models:
+        pc = code_pointer(program.image, program.decoder, address, undetermined=program.undetermined)
+        found[row.code_address(pc)] = name
+    return found
+
+
+def _model_frames(program: Program, entries: dict[int, str]) -> dict[str, int]:
+    """How far each model lowers the stack pointer."""
+    pointer = program.decoder.registers[program.decoder.row.stack_pointer]
+    found: dict[str, int] = {}
+    for address, name in entries.items():
+        hook = program.hooks.get(address)
+        for op in hook.ops if hook is not None else ():
+            if op.opcode == "INT_SUB" and op.output == pointer:
+                found[name] = op.inputs[1].offset
+    return found
+
+
+def _layout(program: Program, has_heap: bool, replaced: frozenset[int]) -> Layout:
+    foreign = program.undetermined.foreign_ranges()
+    (pointer,) = program.decoder.layout.named(program.decoder.row.stack_pointer)
+    stack = program.space.region_at(program.registers[pointer.cell.number])
+    assert stack is not None
+    own = {stack.start}
+    if has_heap:
+        heap = ("heap", "heap table")
+        own |= {r.start for r in program.space.regions if r.name in heap and program.image.segment_at(r.start) is None}
+    everything = {n: _spans(program.space.regions, n, foreign) for n in (READ, WRITE, EXECUTE)}
+    rest = [region for region in program.space.regions if region.start not in own]
+    ranges = {n: _spans(rest, n, foreign) for n in (READ, WRITE, EXECUTE)}
+    row = program.decoder.row
+    ends = {row.code_address(program.return_sentinel), *program.halts, *program.targets}
+    ends |= {address for address in replaced if program.space.region_at(address) is None}
+    ends -= {row.code_address(pc) for pc, hook in program.hooks.items() if hook.mnemonic == "model"} - set(
+        model_entries(program)
+    )
+    executable = everything[EXECUTE]
+    outside = frozenset(at for at in ends if not any(start <= at < end for start, end in executable))
+    return Layout(ranges, everything, (stack.start, stack.end), red_zone(program.image), outside)
+
+
+def _spans(regions: Iterable[RegionSpec], needed: int, more: Iterable[Span]) -> list[Span]:
+    """Maximal ranges with a permission, in address order."""
+    spans = [(region.start, region.end) for region in regions if region.permissions & needed and region.size]
+    merged: list[Span] = []
+    for start, end in sorted([*spans, *more]):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def seen_bounds(program: Program) -> Bounds:
+    """The deepest calls and the most heap blocks that a few short runs have, and one more."""
+    deepest = most = 0
+    entries = model_entries(program)
+    for seed in range(_RUNS):
+        machine = program.machine(InputSource((), seed), seed)
+        machine.run(_RUN_STEPS)
+        depth = live = 0
+        for step in machine.trace:
+            if step.transfer is Transfer.CALL:
+                depth += 1
+                name = entries.get(program.decoder.row.code_address(step.next_pc), "")
+                live += name in HEAP_MODELS[:3]
+                live -= name == "free" and live > 0
+            elif step.transfer is Transfer.RETURN:
+                depth -= 1
+            deepest, most = max(deepest, depth), max(most, live)
+    return Bounds(min(deepest + 1, MAX_WATCHED), max(1, min(most, MAX_WATCHED)))
