@@ -26,8 +26,9 @@ DEFAULT_TIMEOUT = 300.0
 _REPORT_SECONDS = 0.05
 
 # Every choice of the contract; those that exist are marked.
-ENGINES = {"dpg": True, "bmc": True, "symex": True, "cegar": False, "portfolio": True}
+ENGINES = {"dpg": True, "bmc": True, "symex": True, "cegar": True, "portfolio": True}
 STRATEGIES = {"auto": True, "paper": True}
+BITWISE = {"interpreted": True, "semi": True, "uninterpreted": True}
 FOLDS = {"auto": True, "frame": True, "pc": True}
 STEPS = {"block": True, "instruction": True}
 FRONTIERS = {"path": True, "all": True, "start": True, "target": True}
@@ -63,6 +64,8 @@ class Question:
     """For bmc: how often a loop is entered again."""
     merge: bool = False
     """For symex: whether paths that meet become one."""
+    bitwise: str = "interpreted"
+    """For cegar: what the solver is told about bitwise operations."""
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -72,6 +75,7 @@ class Question:
             ("steps", self.steps, STEPS),
             ("frontier", self.frontier, FRONTIERS),
             ("aliasing", self.aliasing, ALIASINGS),
+            ("bitwise", self.bitwise, BITWISE),
         ):
             if not (what == "engine" and value.startswith("external:")):
                 require_available(what, value, known)
@@ -87,6 +91,8 @@ class Question:
             raise UsageError(f"the number of turns must be positive, not {self.unwind}")
         if self.merge and self.engine not in ("symex", "portfolio"):
             raise UsageError("--merge is for engine symex", "engine bmc always merges, dpg never does")
+        if self.bitwise != "interpreted" and self.engine != "cegar":
+            raise UsageError("--bitwise is for engine cegar", "add --engine cegar")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +207,7 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
             told[0] = now
             send(SearchProgress(counts, frontier))
 
-    verdict = _confirmed(program, _engine(program, question, remaining, tell), attached.errors)
+    verdict = _confirmed(program, _engine(attached, question, remaining, tell), attached.errors)
     if question.after_violation and verdict.about == "return-address" and verdict.at is not None:
         from mcveto.dpg.after_violation import explore
         from mcveto.dpg.driver import Limits
@@ -214,9 +220,10 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
 
 
 def _engine(
-    program: Program, question: Question, remaining: Callable[[], float], tell: Callable[[Counts, str], None]
+    attached: Attached, question: Question, remaining: Callable[[], float], tell: Callable[[Counts, str], None]
 ) -> Verdict:
     """What the engine that was asked for finds."""
+    program = attached.program
     if question.engine == "symex":
         from mcveto.engines.symex import symex
 
@@ -225,6 +232,14 @@ def _engine(
         from mcveto.engines.bmc import bmc
 
         return bmc(program, remaining(), tell, question.unwind)
+    if question.engine == "cegar":
+        from mcveto.engines.cegar.engine import cegar
+        from mcveto.engines.cegar.treatment import Treatment
+        from mcveto.self_check import has_certificate
+
+        is_checked_later = question.self_check and has_certificate(program, attached.names)
+        treatment = Treatment(question.bitwise)
+        return cegar(program, remaining(), tell, treatment, question.seed, must_recheck=not is_checked_later)
     from mcveto.dpg.driver import Limits, Method, Progress
     from mcveto.dpg.fold_policy import run_with_fold
     from mcveto.dpg.frontiers import FrontierChoice

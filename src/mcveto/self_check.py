@@ -29,13 +29,12 @@ def supported(
     """The verdict with what supports it, or UNKNOWN if it does not stand."""
     if verdict.kind != "proved":
         return replace(verdict, is_internal_error=verdict.is_internal_error or verdict.reason.startswith(FAILED))
-    is_lowered = program.image.format == "while"
-    if watched or program.spec.models or is_lowered:
-        what = "While programs" if is_lowered else "library models"
+    if not has_certificate(program, watched):
+        what = "While programs" if program.image.format == "while" else "library models"
         what = f"the typestate properties {', '.join(watched)}" if watched else what
         note = f"no certificate: the checker does not know {what} yet"
         return replace(verdict, proof=None, evidence=None, warnings=(note,))
-    if verdict.proof is None and question.engine != "dpg":
+    if verdict.proof is None and question.engine not in ("dpg", "cegar"):
         return replace(verdict, warnings=(f"engine {question.engine} writes no certificate that could be checked",))
     if verdict.proof is None:
         return _refused(verdict, "no proof was handed over", certificate="")
@@ -57,6 +56,11 @@ def supported(
         support["obligations"] = checked.obligations
     happens, warnings = vacuity(verdict.evidence, certificate)
     return replace(verdict, proof=None, evidence=None, certificate=text, support=support | happens, warnings=warnings)
+
+
+def has_certificate(program: Program, watched: tuple[str, ...]) -> bool:
+    """Whether a proof about the program can be written down for the checker."""
+    return not watched and not program.spec.models and program.image.format != "while"
 
 
 def _refused(verdict: Verdict, problem: str, certificate: str) -> Verdict:

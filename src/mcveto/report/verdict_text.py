@@ -11,7 +11,9 @@ MAX_INPUTS_SHOWN = 20
 _COUNTED = (
     ("concrete_runs", "run"),
     ("symbolic_runs", "symbolic run"),
+    ("iterations", "iteration"),
     ("refinements", "refinement"),
+    ("predicates", "predicate"),
     ("lemmas", "lemma"),
     ("solver_calls", "solver call"),
     ("instructions_executed", "instruction"),

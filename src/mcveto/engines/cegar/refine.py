@@ -1,0 +1,186 @@
+"""Validation of an abstract path to an error, and new predicates where it is none.
+
+The path is executed symbolically backwards in pieces: its last step alone, its last two, four, … steps, each time from
+any state of the region where the piece begins. A piece that no state can follow is enough to refine, and it says where.
+Only if the whole path from the entry has a model is that a counterexample, to be run.
+
+Predicates: the literals of an unsatisfiable core, and their `Pre` at every location of the piece before them, up to
+where the constants decide it (the weakest preconditions of Ball and Rajamani, "Generating abstract explanations of
+spurious counterexamples in C programs", 2002, as MAGIC and COPPER use them). Literals are evaluated with what is
+constant on the way, so that they do not mention pointers and stores that are known. If that gives nothing new, the
+predicates of the piece are followed in both cases from now on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mcveto.dpg.runs import Choices
+from mcveto.dpg.strengthen.path_inputs import choices_from
+from mcveto.dpg.strengthen.path_state import PathState, entry_state
+from mcveto.engines.cegar.post import Post
+from mcveto.engines.cegar.region import Edge, Error, Kind, Region
+from mcveto.engines.cegar.treatment import Model, Oracle, Unsat
+from mcveto.logic import terms as t
+from mcveto.logic.terms import Term, free_variables
+from mcveto.program.program import Program
+
+MAX_PREDICATE = 400
+"""Nodes of a predicate; larger ones are not carried further back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """Predicates were added."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The path has a model."""
+
+    choices: Choices
+    steps: int
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    why: str
+
+
+Result = Refined | Found | Stuck
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A literal that must hold before a step of the piece, and its value over the state where the piece begins."""
+
+    step: int
+    literal: Term
+    value: Term
+
+
+
+
+class Refinement:
+    def __init__(self, program: Program, post: Post, oracle: Oracle, is_exact: bool, seed: int) -> None:
+        self._program = program
+        self._post = post
+        self._oracle = oracle
+        self._is_exact = is_exact
+        self._seed = seed
+        self._live = frozenset(range(len(program.decoder.layout.cells)))
+
+    def refine(self, error: Error) -> Result:
+        path = path_to(error.source)
+        length = 0
+        while True:
+            begins = max(0, len(path) - length)
+            piece = path[begins:]
+            result = self._try(error, piece, begins == 0)
+            if result is not None:
+                return result
+            if begins == 0:
+                return Stuck(error.reason or "a path is neither possible nor impossible, as far as the solver can tell")
+            length = max(1, 2 * length)
+
+    def _try(self, error: Error, piece: Sequence[Edge], from_entry: bool) -> Result | None:
+        start = piece[0].source if piece else error.source
+        state = entry_state(self._program) if from_entry else self._post.state(start.location, start.constants)
+        conditions = [_Condition(0, literal, state.value(literal)) for literal in start.cube]
+        for number, edge in enumerate(piece):
+            conditions += [_Condition(number, literal, state.value(literal)) for literal in edge.literals]
+            state = state.after(edge.outcome, edge.target.location, self._live, self._post.pointers)
+        conditions += [_Condition(len(piece), literal, state.value(literal)) for literal in error.literals]
+        regions = [start, *(edge.target for edge in piece)]
+        for condition in conditions:
+            if condition.value is t.FALSE:
+                return self._learn([condition], piece, regions)
+        if error.kind is Kind.UNRESOLVED:
+            resolved = self._resolved(error, state, len(piece))
+            if resolved:
+                return self._learn(resolved, piece, regions)
+        asked = list(dict.fromkeys(condition.value for condition in conditions if condition.value is not t.TRUE))
+        answer = self._oracle.ask(asked, at_entry=from_entry)
+        if isinstance(answer, Unsat):
+            core = self._smaller([value for value in asked if value in answer.core], from_entry)
+            return self._learn([item for item in conditions if item.value in core], piece, regions)
+        if not from_entry or not isinstance(answer, Model):
+            return None
+        if error.kind is Kind.GAP or error.kind is Kind.UNRESOLVED:
+            return Stuck(error.reason)
+        choices = choices_from(self._program, asked, answer, self._seed, len(piece))
+        if choices is None:
+            return Stuck("it depends on bytes that the file does not determine")
+        return Found(choices, len(piece), self._is_exact)
+
+    def _resolved(self, error: Error, state: PathState, step: int) -> list[_Condition]:
+        """That lost values are what they are on this path, as literals to learn from."""
+        values = [state.value(term) for term in error.about]
+        if any(value.op != "const" for value in values):
+            return []
+        return [
+            _Condition(step, t.eq(term, value), t.TRUE)
+            for term, value in zip(error.about, values, strict=True)
+            if t.eq(term, value) is not t.TRUE
+        ]
+
+    def _smaller(self, core: list[Term], at_entry: bool) -> set[Term]:
+        """A core without literals that are not needed, if it is short enough to try."""
+        kept = list(core)
+        for literal in core if len(core) <= 12 else ():
+            rest = [other for other in kept if other is not literal]
+            answer = self._oracle.ask(rest, at_entry=at_entry, with_model=False)
+            if isinstance(answer, Unsat):
+                kept = [other for other in rest if other in answer.core]
+        return set(kept)
+
+    def _learn(self, core: Sequence[_Condition], piece: Sequence[Edge], regions: Sequence[Region]) -> Result:
+        states = [self._post.state(region.location, region.constants) for region in regions]
+        precision = self._post.precision
+        tracked: list[tuple[Region, Term]] = []
+        for condition in core:
+            for part in _atoms(condition.literal):
+                predicate = part
+                for number in range(condition.step, -1, -1):
+                    if number < condition.step:
+                        predicate = states[number].value(piece[number].outcome.after(predicate))
+                    else:
+                        predicate = states[number].value(predicate)
+                    predicate = _positive(predicate)
+                    if predicate.op == "const" or not _is_usable(predicate):
+                        break
+                    tracked.append((regions[number], predicate))
+        is_new = [precision.add(region.location, predicate) for region, predicate in tracked]
+        if any(is_new):
+            return Refined()
+        if any([precision.split(region.location, predicate) for region, predicate in tracked]):
+            return Refined()
+        return Stuck("no predicate excludes a path that is impossible")
+
+
+def path_to(region: Region) -> list[Edge]:
+    """The steps by which a region was found, from the entry on."""
+    path: list[Edge] = []
+    while region.arrived is not None:
+        path.append(region.arrived)
+        region = region.arrived.source
+    return path[::-1]
+
+
+def _atoms(literal: Term) -> list[Term]:
+    if literal.op == "and" and literal.width == 1:
+        return list(literal.args)
+    return [literal]
+
+
+def _positive(predicate: Term) -> Term:
+    return predicate.args[0] if predicate.op == "not" else predicate
+
+
+def _is_usable(predicate: Term) -> bool:
+    """Whether it speaks of the state alone and is not too large."""
+    if any("!" in str(variable.data) or str(variable.data).startswith("dead ") for variable in free_variables([predicate])):
+        return False
+    return len(t.postorder([predicate])) <= MAX_PREDICATE
