@@ -12,7 +12,7 @@ one whose targets cannot be told is an error that refinement has to explain.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from mcveto.dpg.location import ANY, Blocks, Location
@@ -110,6 +110,19 @@ class Post:
             _Expander(self, region, state, outcome, dict(known), expansion).run()
         return expansion
 
+    def facts(self, literals: Iterable[Term], constants: Constants) -> list[Term]:
+        """What is constant of the bytes that literals read behind stores, which evaluation leaves as they are."""
+        found: dict[Term, None] = {}
+        for term in t.postorder(literals):
+            if term.op == "load" and term.args[0].op == "store" and term.args[1].op == "const":
+                for at in range(term.data[0]):
+                    where = (term.args[1].data + at) & self._program.space.mask
+                    byte = constants.byte(where)
+                    if byte is not None:
+                        cell = t.load(self.memory, t.const(where, self._program.space.address_bits), 1, False)
+                        found[t.eq(cell, t.const(byte, 8))] = None
+        return list(found)
+
     def location(self, pc: int, constants: Constants, frames: tuple[int, ...], pointers: list[int]) -> Location | None:
         """The location a state is at; None if it depends on bytes that are not known. Raises Unsupported or Fault."""
         block = self.blocks.fixed_block(pc)
@@ -176,7 +189,7 @@ class _Expander:
         connected = self._oracle.related(parts[:cube], added)
         if not connected and not self._oracle.related(added[1:], added[:1]):
             return False
-        return self._oracle.refutes([*connected, *added])
+        return self._refutes([*connected, *added])
 
     def _return(self) -> None:
         outcome = self._outcome
@@ -346,12 +359,19 @@ class _Expander:
             self._use(*self._outcome.guard, *self._region.cube)
             return True
         connected = self._oracle.related(self._known, [literal])
-        if not connected and (only_if_related or literal is t.TRUE):
+        if not connected and (only_if_related or literal is t.TRUE) and not _writes(literal):
             return False
-        if self._oracle.refutes([*connected, literal]):
+        if self._refutes([*connected, literal]):
             self._use(*self._outcome.guard, *self._region.cube)
             return True
         return False
+
+    def _refutes(self, literals: list[Term]) -> bool:
+        facts = self._post.facts(literals, self._region.constants)
+        if not self._oracle.refutes([*literals, *facts]):
+            return False
+        self._use(*facts)
+        return True
 
     def _after(self, stack_pointer: int) -> Constants:
         """What is constant behind the outcome."""
@@ -433,3 +453,7 @@ def _tell(known: Known, value: Term) -> bool:
         if part is not t.TRUE:
             known[part] = None
     return True
+
+
+def _writes(literal: Term) -> bool:
+    return any(term.op == "store" for term in t.postorder([literal]))

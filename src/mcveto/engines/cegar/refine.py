@@ -16,13 +16,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mcveto.dpg.outcomes import Outcome
 from mcveto.dpg.runs import Choices
 from mcveto.dpg.strengthen.path_inputs import choices_from
-from mcveto.dpg.strengthen.path_state import PathState, entry_state
+from mcveto.dpg.strengthen.path_state import PathState, entry_state, stores_of
 from mcveto.engines.cegar.post import Post
 from mcveto.engines.cegar.region import Edge, Error, Kind, Region
 from mcveto.engines.cegar.treatment import Model, Oracle, Unsat
 from mcveto.logic import terms as t
+from mcveto.logic.substitute import substitute
 from mcveto.logic.terms import Term, free_variables
 from mcveto.program.program import Program
 
@@ -50,6 +52,16 @@ class Stuck:
 
 
 Result = Refined | Found | Stuck
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """The end of a path: its steps, the regions before each of them and at the end, and the states there as terms over
+    the state where it begins."""
+
+    edges: Sequence[Edge]
+    regions: Sequence[Region]
+    states: Sequence[PathState]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,35 +97,38 @@ class Refinement:
                 return Stuck(error.reason or "a path is neither possible nor impossible, as far as the solver can tell")
             length = max(1, 2 * length)
 
-    def _try(self, error: Error, piece: Sequence[Edge], from_entry: bool) -> Result | None:
-        start = piece[0].source if piece else error.source
+    def _try(self, error: Error, edges: Sequence[Edge], from_entry: bool) -> Result | None:
+        start = edges[0].source if edges else error.source
         state = entry_state(self._program) if from_entry else self._post.state(start.location, start.constants)
         conditions = [_Condition(0, literal, state.value(literal)) for literal in start.cube]
-        for number, edge in enumerate(piece):
+        states = [state]
+        for number, edge in enumerate(edges):
             conditions += [_Condition(number, literal, state.value(literal)) for literal in edge.literals]
             state = state.after(edge.outcome, edge.target.location, self._live, self._post.pointers)
-        conditions += [_Condition(len(piece), literal, state.value(literal)) for literal in error.literals]
-        regions = [start, *(edge.target for edge in piece)]
+            states.append(state)
+        conditions += [_Condition(len(edges), literal, state.value(literal)) for literal in error.literals]
+        piece = _Piece(edges, [start, *(edge.target for edge in edges)], states)
         for condition in conditions:
             if condition.value is t.FALSE:
-                return self._learn([condition], piece, regions)
+                return self._learn([condition], piece)
         if error.kind is Kind.UNRESOLVED:
-            resolved = self._resolved(error, state, len(piece))
+            resolved = self._resolved(error, state, len(edges))
             if resolved:
-                return self._learn(resolved, piece, regions)
+                return self._learn(resolved, piece)
         asked = list(dict.fromkeys(condition.value for condition in conditions if condition.value is not t.TRUE))
-        answer = self._oracle.ask(asked, at_entry=from_entry)
+        facts = [] if from_entry else self._post.facts(asked, start.constants)
+        answer = self._oracle.ask([*asked, *facts], at_entry=from_entry)
         if isinstance(answer, Unsat):
-            core = self._smaller([value for value in asked if value in answer.core], from_entry)
-            return self._learn([item for item in conditions if item.value in core], piece, regions)
+            core = self._smaller([value for value in asked if value in answer.core], facts, from_entry)
+            return self._learn([item for item in conditions if item.value in core], piece)
         if not from_entry or not isinstance(answer, Model):
             return None
         if error.kind is Kind.GAP or error.kind is Kind.UNRESOLVED:
             return Stuck(error.reason)
-        choices = choices_from(self._program, asked, answer, self._seed, len(piece))
+        choices = choices_from(self._program, asked, answer, self._seed, len(edges))
         if choices is None:
             return Stuck("it depends on bytes that the file does not determine")
-        return Found(choices, len(piece), self._is_exact)
+        return Found(choices, len(edges), self._is_exact)
 
     def _resolved(self, error: Error, state: PathState, step: int) -> list[_Condition]:
         """That lost values are what they are on this path, as literals to learn from."""
@@ -126,38 +141,92 @@ class Refinement:
             if t.eq(term, value) is not t.TRUE
         ]
 
-    def _smaller(self, core: list[Term], at_entry: bool) -> set[Term]:
+    def _smaller(self, core: list[Term], facts: list[Term], at_entry: bool) -> set[Term]:
         """A core without literals that are not needed, if it is short enough to try."""
         kept = list(core)
         for literal in core if len(core) <= 12 else ():
             rest = [other for other in kept if other is not literal]
-            answer = self._oracle.ask(rest, at_entry=at_entry, with_model=False)
+            answer = self._oracle.ask([*rest, *facts], at_entry=at_entry, with_model=False)
             if isinstance(answer, Unsat):
                 kept = [other for other in rest if other in answer.core]
         return set(kept)
 
-    def _learn(self, core: Sequence[_Condition], piece: Sequence[Edge], regions: Sequence[Region]) -> Result:
-        states = [self._post.state(region.location, region.constants) for region in regions]
+    def _learn(self, core: Sequence[_Condition], piece: _Piece) -> Result:
         precision = self._post.precision
+        states = [self._post.state(region.location, region.constants) for region in piece.regions]
         tracked: list[tuple[Region, Term]] = []
+        copied: list[tuple[Region, Term]] = []
+        lost: dict[tuple[int, Term], None] = {}
         for condition in core:
-            for part in _atoms(condition.literal):
-                predicate = part
-                for number in range(condition.step, -1, -1):
-                    if number < condition.step:
-                        predicate = states[number].value(piece[number].outcome.after(predicate))
-                    else:
-                        predicate = states[number].value(predicate)
-                    predicate = _positive(predicate)
-                    if predicate.op == "const" or not _is_usable(predicate):
-                        break
-                    tracked.append((regions[number], predicate))
-        is_new = [precision.add(region.location, predicate) for region, predicate in tracked]
-        if any(is_new):
-            return Refined()
-        if any([precision.split(region.location, predicate) for region, predicate in tracked]):
-            return Refined()
+            for atom in _atoms(condition.literal):
+                self._carry(atom, condition.step, piece, states, tracked, lost)
+        for step, literal in list(lost):
+            self._carry(literal, step, piece, states, tracked, {})
+        last = max(condition.step for condition in core)
+        for condition in core:
+            self._follow(condition, last, piece, states, copied)
+        simple = [(region, predicate) for region, predicate in tracked if not _writes(predicate)]
+        for chosen in (simple, copied, tracked):
+            if any([precision.add(region.location, predicate) for region, predicate in chosen]):
+                return Refined()
+        for chosen in (simple, copied, tracked):
+            if any([precision.split(region.location, predicate) for region, predicate in chosen]):
+                return Refined()
         return Stuck("no predicate excludes a path that is impossible")
+
+    def _carry(
+        self,
+        atom: Term,
+        step: int,
+        piece: _Piece,
+        states: Sequence[PathState],
+        tracked: list[tuple[Region, Term]],
+        lost: dict[tuple[int, Term], None],
+    ) -> None:
+        """Carries an atom back from a step. Where it meets a store whose address is lost in the region but not on the
+        path, what the path knows of the address is worth knowing first: it goes to `lost`."""
+        predicate = states[step].value(atom)
+        for number in range(step, -1, -1):
+            if number < step:
+                predicate = states[number].value(piece.edges[number].outcome.after(predicate))
+                if _writes(predicate):
+                    lost.update(dict.fromkeys(self._lost(number, piece, states[number])))
+            predicate = _positive(predicate)
+            if predicate.op == "const" or not _is_usable(predicate):
+                break
+            tracked.append((piece.regions[number], predicate))
+
+    def _follow(
+        self,
+        condition: _Condition,
+        last: int,
+        piece: _Piece,
+        states: Sequence[PathState],
+        copied: list[tuple[Region, Term]],
+    ) -> None:
+        """Carries a literal forward to where its step copies what it speaks of: `Pre` of what comes later does not
+        know that two places hold the same value."""
+        if condition.step >= last:
+            return
+        literal = states[condition.step].value(condition.literal)
+        outcome = piece.edges[condition.step].outcome
+        for predicate in _images(literal, outcome, states[condition.step], self._post.memory):
+            if not _is_usable(predicate):
+                continue
+            for number in range(condition.step + 1, last + 1):
+                copied.append((piece.regions[number], _positive(predicate)))
+                if number == last or piece.edges[number].outcome.after(predicate) is not predicate:
+                    break
+
+    def _lost(self, number: int, piece: _Piece, here: PathState) -> list[tuple[int, Term]]:
+        """Equations for what store addresses of a step are made of, as the path has it."""
+        found: list[tuple[int, Term]] = []
+        for address, _, _ in stores_of(piece.edges[number].outcome.memory, self._post.memory):
+            for leaf in _parts(here.value(address)):
+                value = piece.states[number].value(leaf)
+                if value.op == "const":
+                    found.append((number, t.eq(leaf, value)))
+        return found
 
 
 def path_to(region: Region) -> list[Edge]:
@@ -184,3 +253,37 @@ def _is_usable(predicate: Term) -> bool:
     if any("!" in str(variable.data) or str(variable.data).startswith("dead ") for variable in free_variables([predicate])):
         return False
     return len(t.postorder([predicate])) <= MAX_PREDICATE
+
+
+def _writes(predicate: Term) -> bool:
+    """Whether it reads memory behind a store, so that it asks which addresses are equal."""
+    return any(term.op == "store" for term in t.postorder([predicate]))
+
+
+def _parts(address: Term) -> list[Term]:
+    """The registers and words of memory that an address is made of."""
+    found: dict[Term, None] = {}
+    stack = [address]
+    while stack:
+        term = stack.pop()
+        if term.op == "var" or (term.op == "load" and term.args[1].op == "const"):
+            found[term] = None
+        else:
+            stack.extend(term.args)
+    return list(found)
+
+
+def _images(literal: Term, outcome: Outcome, state: PathState, memory: Term) -> list[Term]:
+    """The literal said of places to which the outcome copies something that it speaks of."""
+    parts = {term for term in t.postorder([literal]) if term.op not in ("const", "memory")} - {literal}
+    found: dict[Term, None] = {}
+    for variable, term in outcome.state.items():
+        value = state.value(term) if variable is not memory else memory
+        if value in parts and value is not variable:
+            found[substitute(literal, {value: variable})] = None
+    for address, term, big_endian in stores_of(outcome.memory, memory):
+        where, value = state.value(address), state.value(term)
+        if where.op == "const" and value in parts:
+            place = t.load(memory, where, value.width // 8, big_endian)
+            found[substitute(literal, {value: place})] = None
+    return [image for image in found if image.op != "const"]
