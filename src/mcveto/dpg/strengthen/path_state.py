@@ -77,7 +77,7 @@ class PathState(SymbolicState):
         memory = self._memory.copy()
         for address, value, big_endian in stores_of(outcome.memory, self._mem):
             _write(memory, self.value(address), self.value(value), big_endian)
-        return PathState(layout, registers, memory, self._mem, self.fresh_before + len(outcome.fresh))
+        return type(self)(layout, registers, memory, self._mem, self.fresh_before + len(outcome.fresh))
 
     def writes_through_pointers(self) -> bool:
         """Whether some write on the way here went to an address that is not constant."""

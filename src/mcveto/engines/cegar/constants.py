@@ -68,6 +68,12 @@ class Constants(Mapping[int, int]):
     def __len__(self) -> int:
         return sum(map(len, self.pages.values()))
 
+    def same(self, other: Constants) -> bool:
+        """Whether the same is known; may say no where two only look different."""
+        if other is self:
+            return True
+        return self.registers == other.registers and self.pages == other.pages and self.lost == other.lost
+
     def change(self) -> Change:
         return Change(self)
 

@@ -34,8 +34,12 @@ from mcveto.verdict import Verdict
 Report = Callable[[dict[str, float | int], str], None]
 
 QUERY_SECONDS = 10.0
-# So many errors are refined before the abstraction is explored again.
-ERRORS_AT_ONCE = 64
+# Steps of the pieces of paths that are looked at first, then next, then as many as there are.
+LENGTHS = (16, 128, None)
+# When something was learned, and then nothing from so many errors, the abstraction is explored again.
+FAILURES_AFTER_SUCCESS = 24
+SPURIOUS = "a path that is possible does not lead to a violation when it is run"
+UNINTERPRETED = "a counterexample is spurious: bitwise operations are uninterpreted"
 # Symbolic runs keep the states of all blocks; a run is given up beyond this many instructions.
 RUN_STEPS = 2_000_000
 
@@ -126,31 +130,36 @@ class Engine:
         return violated if violated is not None else self._unknown("the entry cannot run")
 
     def _refine(self, errors: list[Error]) -> Verdict | bool:
-        """A verdict, or whether something was learned; `_why` says why not."""
-        learned = 0
+        """A verdict, or whether something was learned; `_why` says why not.
+
+        Short pieces of paths are tried for all errors before longer ones for any."""
         reasons: dict[str, None] = {}
-        for error in errors:
-            self._check_time()
-            result = self._refinement.refine(error)
-            if isinstance(result, Refined):
-                learned += 1
-                self._refinements += 1
-                if learned >= ERRORS_AT_ONCE:
+        for longest in LENGTHS:
+            learned = failed = 0
+            for error in errors:
+                self._check_time()
+                result = self._refinement.refine(error, longest)
+                self._tell(f"{error.source.location}")
+                if isinstance(result, Refined):
+                    learned += 1
+                    failed = 0
+                    self._refinements += 1
+                    continue
+                if isinstance(result, Found):
+                    run = self._run(result.choices, RUN_STEPS)
+                    verdict = self._violated(run)
+                    if verdict is not None:
+                        return verdict
+                    reasons[SPURIOUS if result.is_exact else UNINTERPRETED] = None
+                elif isinstance(result, Stuck):
+                    reasons[result.why] = None
+                failed += 1
+                if learned and failed >= FAILURES_AFTER_SUCCESS:
                     break
-            elif isinstance(result, Found):
-                run = self._run(result.choices, RUN_STEPS)
-                verdict = self._violated(run)
-                if verdict is not None:
-                    return verdict
-                if result.is_exact:
-                    reasons["a path that is possible does not lead to a violation when it is run"] = None
-                else:
-                    reasons["a counterexample is spurious: bitwise operations are uninterpreted"] = None
-            elif isinstance(result, Stuck):
-                reasons[result.why] = None
-            self._tell(f"{error.source.location}")
+            if learned:
+                return True
         self._why = "; ".join(reasons)
-        return learned > 0
+        return False
 
     def _run(self, choices: Choices, steps: int) -> Run:
         run = Runner(self._program, self._blocks, steps, self._seed).run(choices)

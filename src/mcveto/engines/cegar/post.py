@@ -13,12 +13,13 @@ one whose targets cannot be told is an error that refinement has to explain.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mcveto.dpg.location import ANY, Blocks, Location
 from mcveto.dpg.outcomes import Outcome, OutcomeTable
 from mcveto.dpg.steps import Steps
-from mcveto.dpg.strengthen.path_state import PathState, state_at, stores_of
+from mcveto.dpg.strengthen.path_state import PathState, stores_of
+from mcveto.engines.cegar.bounded_state import bounded_state
 from mcveto.engines.cegar.bounds import bounds
 from mcveto.engines.cegar.constants import Change, Constants
 from mcveto.engines.cegar.region import Code, Cube, Error, Expansion, Kind, Region, Successor
@@ -35,6 +36,8 @@ MAX_CASES = 6
 MAX_RECURSION = 8
 # Ranges of addresses smaller than this are not made smaller by the solver.
 SMALL_RANGE = 16
+# Smaller ones only by predicates, larger ones also by what the block itself has tested.
+LARGE_RANGE = 4096
 # Below the stack pointer this many bytes still count (red zones, arguments of callees).
 RED_ZONE = 1024
 
@@ -49,6 +52,7 @@ class Precision:
         self.predicates: dict[Location, dict[Term, bool]] = {}
         self.code: set[int] = set()
         self.cells: list[int] = []
+        self._versions: dict[Location, int] = {}
 
     def add(self, location: Location, predicate: Term) -> bool:
         """Whether that is new."""
@@ -56,7 +60,15 @@ class Precision:
         if predicate in here or t.bnot(predicate) in here:
             return False
         here[predicate] = False
+        self._changed(location)
         return True
+
+    def version(self, location: Location) -> int:
+        """Tells apart what was looked at before and after a change there."""
+        return self._versions.get(location, 0)
+
+    def _changed(self, location: Location) -> None:
+        self._versions[location] = self._versions.get(location, 0) + 1
 
     def split(self, location: Location, predicate: Term) -> bool:
         here = self.predicates.setdefault(location, {})
@@ -64,6 +76,7 @@ class Precision:
         if here.get(form):
             return False
         here[form] = True
+        self._changed(location)
         return True
 
     def add_code(self, addresses: Sequence[int]) -> bool:
@@ -76,6 +89,16 @@ class Precision:
     def count(self) -> int:
         """How many different predicates there are."""
         return len({predicate for here in self.predicates.values() for predicate in here})
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    """An expansion, and what it depends on."""
+
+    constants: Constants
+    expansion: Expansion
+    versions: dict[Location, int]
+    cells: int
 
 
 class Post:
@@ -92,12 +115,29 @@ class Post:
         cells = [layout.cells[number] for number in self.pointers]
         self._pointer_terms = [t.var(cell.name, layout.significant_bits(cell)) for cell in cells]
         self.precision = Precision()
+        self._memo: dict[tuple[Location, Cube], _Remembered] = {}
 
     def state(self, location: Location, constants: Constants) -> PathState:
         """Any state of a region, its predicates aside."""
-        return state_at(self._program, location, self.pointers, constants.registers, constants)
+        return bounded_state(self._program, location, self.pointers, constants.registers, constants)
 
     def expand(self, region: Region) -> Expansion:
+        """What follows a region; what was found under fewer predicates is used again where none of the new ones
+        matters, so that a further exploration costs what has changed."""
+        key = (region.location, region.cube)
+        kept = self._memo.get(key)
+        cells = len(self.precision.cells)
+        if kept is not None and kept.cells == cells and kept.constants.same(region.constants):
+            successors = kept.expansion.successors
+            if all(self.precision.version(item.location) == kept.versions[item.location] for item in successors):
+                return kept.expansion
+        expansion = self._expanded(region)
+        if cells == len(self.precision.cells):
+            versions = {item.location: self.precision.version(item.location) for item in expansion.successors}
+            self._memo[key] = _Remembered(region.constants, expansion, versions, cells)
+        return expansion
+
+    def _expanded(self, region: Region) -> Expansion:
         expansion = Expansion()
         state = self.state(region.location, region.constants)
         known: Known = {}
@@ -162,15 +202,15 @@ class _Expander:
         self._outcome = outcome
         self._known = known
         self._result = expansion
+        self._from_cube = len(known)
 
     def run(self) -> None:
         region, outcome, state = self._region, self._outcome, self._state
-        cube = len(self._known)
         for literal in outcome.guard:
             if not _tell(self._known, state.value(literal)):
                 self._use(literal, *region.cube)
                 return
-        if self._is_contradictory(cube):
+        if self._is_contradictory(self._from_cube):
             self._use(*outcome.guard, *region.cube)
             return
         if outcome.unsupported:
@@ -417,7 +457,15 @@ class _Expander:
         allowed = [self._program.space.allowed(address, size, needed) for needed in (READ, WRITE)]
         access = {part for term in allowed for part in (term, *term.args)}
         connected = self._oracle.related(self._known, [address])
-        if high - low < SMALL_RANGE or all(literal in access for literal in connected):
+        leaves = self._oracle.leaves(address)
+        telling = [
+            literal
+            for number, literal in enumerate(self._known)
+            if (number < self._from_cube or high - low >= LARGE_RANGE)
+            and literal not in access
+            and not leaves.isdisjoint(self._oracle.leaves(literal))
+        ]
+        if high - low < SMALL_RANGE or not telling:
             return low, high
         self._use(*self._outcome.guard, *self._region.cube)
         width = address.width

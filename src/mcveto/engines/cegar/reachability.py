@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from dataclasses import replace
 
 from mcveto.dpg.location import Location
 from mcveto.engines.cegar.constants import Constants
@@ -46,7 +47,7 @@ class Reachability:
     def _expand(self, region: Region) -> None:
         self.expansions += 1
         expansion = self._post.expand(region)
-        region.errors = expansion.errors
+        region.errors = [replace(error, source=region) for error in expansion.errors]
         region.used = expansion.used
         region.edges = []
         for successor in expansion.successors:

@@ -19,15 +19,20 @@ from dataclasses import dataclass
 from mcveto.dpg.outcomes import Outcome
 from mcveto.dpg.runs import Choices
 from mcveto.dpg.strengthen.path_inputs import choices_from
-from mcveto.dpg.strengthen.path_state import PathState, entry_state, stores_of
+from mcveto.dpg.strengthen.path_state import PathState, stores_of
+from mcveto.engines.cegar.bounded_state import bounded_entry
 from mcveto.engines.cegar.post import Post
 from mcveto.engines.cegar.region import Edge, Error, Kind, Region
-from mcveto.engines.cegar.treatment import Model, Oracle, Unsat
+from mcveto.engines.cegar.treatment import Answer, Model, Oracle, Unsat
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import substitute
 from mcveto.logic.terms import Term, free_variables
 from mcveto.program.program import Program
 
+# Nodes of a literal that counts as short, and seconds for a question about a part of a path.
+SHORT = 40
+PIECE_SECONDS = 1.0
+MULTIPLICATIONS = frozenset({"mul", "udiv", "urem", "sdiv", "srem"})
 MAX_PREDICATE = 400
 """Nodes of a predicate; larger ones are not carried further back."""
 
@@ -62,6 +67,8 @@ class _Piece:
     edges: Sequence[Edge]
     regions: Sequence[Region]
     states: Sequence[PathState]
+    conditions: Sequence[_Condition]
+    from_entry: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,22 @@ class _Condition:
 
 
 
+class _States:
+    """States of regions, made when they are looked at."""
+
+    def __init__(self, post: Post, regions: Sequence[Region]) -> None:
+        self._post = post
+        self._regions = regions
+        self._made: dict[int, PathState] = {}
+
+    def __getitem__(self, number: int) -> PathState:
+        found = self._made.get(number)
+        if found is None:
+            region = self._regions[number]
+            found = self._made[number] = self._post.state(region.location, region.constants)
+        return found
+
+
 class Refinement:
     def __init__(self, program: Program, post: Post, oracle: Oracle, is_exact: bool, seed: int) -> None:
         self._program = program
@@ -84,22 +107,30 @@ class Refinement:
         self._seed = seed
         self._live = frozenset(range(len(program.decoder.layout.cells)))
 
-    def refine(self, error: Error) -> Result:
+    def refine(self, error: Error, longest: int | None = None) -> Result | None:
+        """None if no piece of up to `longest` steps decides; None for that is: as long as the path is."""
         path = path_to(error.source)
+        pieces: list[_Piece] = []
         length = 0
         while True:
             begins = max(0, len(path) - length)
-            piece = path[begins:]
-            result = self._try(error, piece, begins == 0)
-            if result is not None:
-                return result
-            if begins == 0:
-                return Stuck(error.reason or "a path is neither possible nor impossible, as far as the solver can tell")
+            piece = self._piece(error, path[begins:], begins == 0)
+            pieces.append(piece)
+            core = self._plain_core(error, piece)
+            if core:
+                return self._learn(core, piece)
+            if begins == 0 or (longest is not None and length >= longest):
+                break
             length = max(1, 2 * length)
+        for piece in pieces:
+            answer = self._ask_near(piece)
+            if isinstance(answer, Unsat):
+                return self._learn(self._conditions(piece, answer), piece)
+        return self._whole(error, pieces[-1]) if pieces[-1].from_entry else None
 
-    def _try(self, error: Error, edges: Sequence[Edge], from_entry: bool) -> Result | None:
+    def _piece(self, error: Error, edges: Sequence[Edge], from_entry: bool) -> _Piece:
         start = edges[0].source if edges else error.source
-        state = entry_state(self._program) if from_entry else self._post.state(start.location, start.constants)
+        state = bounded_entry(self._program) if from_entry else self._post.state(start.location, start.constants)
         conditions = [_Condition(0, literal, state.value(literal)) for literal in start.cube]
         states = [state]
         for number, edge in enumerate(edges):
@@ -107,28 +138,70 @@ class Refinement:
             state = state.after(edge.outcome, edge.target.location, self._live, self._post.pointers)
             states.append(state)
         conditions += [_Condition(len(edges), literal, state.value(literal)) for literal in error.literals]
-        piece = _Piece(edges, [start, *(edge.target for edge in edges)], states)
-        for condition in conditions:
+        kept = [condition for condition in conditions if condition.value is not t.TRUE]
+        return _Piece(edges, [start, *(edge.target for edge in edges)], states, kept, from_entry)
+
+    def _plain_core(self, error: Error, piece: _Piece) -> list[_Condition]:
+        """What is wrong with a piece, if no solver is needed to see it."""
+        for condition in piece.conditions:
             if condition.value is t.FALSE:
-                return self._learn([condition], piece)
+                return [condition]
         if error.kind is Kind.UNRESOLVED:
-            resolved = self._resolved(error, state, len(edges))
+            resolved = self._resolved(error, piece.states[-1], len(piece.edges))
             if resolved:
-                return self._learn(resolved, piece)
-        asked = list(dict.fromkeys(condition.value for condition in conditions if condition.value is not t.TRUE))
-        facts = [] if from_entry else self._post.facts(asked, start.constants)
-        answer = self._oracle.ask([*asked, *facts], at_entry=from_entry)
+                return resolved
+        opposed = _opposed([condition.value for condition in piece.conditions])
+        return [condition for condition in piece.conditions if condition.value in opposed]
+
+    def _ask_near(self, piece: _Piece) -> Answer:
+        """Asks about short conditions without multiplications: a contradiction is mostly there, and the others are
+        mostly arithmetic that has nothing to do with it."""
+        plain = [item.value for item in piece.conditions if _is_plain(item.value)]
+        return self._small(list(dict.fromkeys(plain)), piece) if len(plain) > 1 else None
+
+    def _small(self, asked: list[Term], piece: _Piece) -> Answer:
+        facts = [] if piece.from_entry else self._post.facts(asked, piece.regions[0].constants)
+        answer = self._oracle.ask([*asked, *facts], piece.from_entry, with_model=False, seconds=PIECE_SECONDS)
         if isinstance(answer, Unsat):
-            core = self._smaller([value for value in asked if value in answer.core], facts, from_entry)
-            return self._learn([item for item in conditions if item.value in core], piece)
-        if not from_entry or not isinstance(answer, Model):
-            return None
+            return Unsat(self._smaller([value for value in asked if value in answer.core], facts, piece.from_entry))
+        return answer
+
+    def _conditions(self, piece: _Piece, answer: Unsat) -> list[_Condition]:
+        return [condition for condition in piece.conditions if condition.value in answer.core]
+
+    def _whole(self, error: Error, piece: _Piece) -> Result:
+        """The path from the entry: impossible, or a model of it. Conditions that have nothing to do with each other are
+        asked about one after the other."""
+        asked = list(dict.fromkeys(condition.value for condition in piece.conditions))
+        models: list[Model] = []
+        for group in self._groups(asked):
+            answer = self._oracle.ask(group, at_entry=True)
+            if isinstance(answer, Unsat):
+                core = self._smaller([value for value in group if value in answer.core], [], True)
+                return self._learn(self._conditions(piece, Unsat(core)), piece)
+            if not isinstance(answer, Model):
+                return Stuck("a path is neither possible nor impossible, as far as the solver can tell")
+            models.append(answer)
         if error.kind is Kind.GAP or error.kind is Kind.UNRESOLVED:
             return Stuck(error.reason)
-        choices = choices_from(self._program, asked, answer, self._seed, len(edges))
+        choices = choices_from(self._program, asked, _joined(models), self._seed, len(piece.edges))
         if choices is None:
             return Stuck("it depends on bytes that the file does not determine")
-        return Found(choices, len(edges), self._is_exact)
+        return Found(choices, len(piece.edges), self._is_exact)
+
+    def _groups(self, literals: list[Term]) -> list[list[Term]]:
+        """The literals in groups that share nothing they read; all that read memory are in the first one."""
+        reads = [literal for literal in literals if any(_is_memory(leaf) for leaf in self._oracle.leaves(literal))]
+        first = [*reads, *self._oracle.related([x for x in literals if x not in set(reads)], reads)] if reads else []
+        groups = [first] if first else []
+        taken = set(first)
+        for literal in literals:
+            if literal not in taken:
+                rest = [other for other in literals if other not in taken and other is not literal]
+                group = [literal, *self._oracle.related(rest, [literal])]
+                taken.update(group)
+                groups.append(group)
+        return groups
 
     def _resolved(self, error: Error, state: PathState, step: int) -> list[_Condition]:
         """That lost values are what they are on this path, as literals to learn from."""
@@ -146,14 +219,14 @@ class Refinement:
         kept = list(core)
         for literal in core if len(core) <= 12 else ():
             rest = [other for other in kept if other is not literal]
-            answer = self._oracle.ask([*rest, *facts], at_entry=at_entry, with_model=False)
+            answer = self._oracle.ask([*rest, *facts], at_entry=at_entry, with_model=False, seconds=PIECE_SECONDS)
             if isinstance(answer, Unsat):
                 kept = [other for other in rest if other in answer.core]
         return set(kept)
 
     def _learn(self, core: Sequence[_Condition], piece: _Piece) -> Result:
         precision = self._post.precision
-        states = [self._post.state(region.location, region.constants) for region in piece.regions]
+        states = _States(self._post, piece.regions)
         tracked: list[tuple[Region, Term]] = []
         copied: list[tuple[Region, Term]] = []
         lost: dict[tuple[int, Term], None] = {}
@@ -179,7 +252,7 @@ class Refinement:
         atom: Term,
         step: int,
         piece: _Piece,
-        states: Sequence[PathState],
+        states: _States,
         tracked: list[tuple[Region, Term]],
         lost: dict[tuple[int, Term], None],
     ) -> None:
@@ -201,7 +274,7 @@ class Refinement:
         condition: _Condition,
         last: int,
         piece: _Piece,
-        states: Sequence[PathState],
+        states: _States,
         copied: list[tuple[Region, Term]],
     ) -> None:
         """Carries a literal forward to where its step copies what it speaks of: `Pre` of what comes later does not
@@ -287,3 +360,28 @@ def _images(literal: Term, outcome: Outcome, state: PathState, memory: Term) -> 
             place = t.load(memory, where, value.width // 8, big_endian)
             found[substitute(literal, {value: place})] = None
     return [image for image in found if image.op != "const"]
+
+
+def _opposed(literals: Sequence[Term]) -> set[Term]:
+    """Two literals one of which denies the other, if there are."""
+    known = set(literals)
+    for literal in literals:
+        if t.bnot(literal) in known:
+            return {literal, t.bnot(literal)}
+    return set()
+
+
+def _is_memory(leaf: Term) -> bool:
+    """Whether it stands for bytes of memory: an address, or the memory."""
+    return leaf.op in ("const", "memory")
+
+
+def _joined(models: list[Model]) -> Model:
+    """One model of groups that have nothing in common; only the first reads memory."""
+    values = {variable: value for model in models for variable, value in model.values.items()}
+    return Model(values, models[0].byte if models else lambda address: 0)
+
+
+def _is_plain(literal: Term) -> bool:
+    order = t.postorder([literal])
+    return len(order) <= SHORT and not any(term.op in MULTIPLICATIONS for term in order)

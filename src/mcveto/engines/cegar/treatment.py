@@ -26,6 +26,7 @@ from mcveto.program.program import Program
 BITWISE = frozenset({"and", "or", "xor", "shl", "lshr", "ashr", "popcount", "lzcount"})
 # Pairs of applications for which "equal arguments, equal results" is told.
 MAX_PAIRS = 64
+RENEW_AFTER = 400
 
 
 class Treatment(Enum):
@@ -38,7 +39,10 @@ class Oracle:
     """Questions about states, answered under a treatment; remembers what it refuted."""
 
     def __init__(self, program: Program, treatment: Treatment, remaining: Callable[[], float], seconds: float) -> None:
-        self.exact = Queries(program, remaining)
+        self._program = program
+        self._remaining = remaining
+        self._queries = Queries(program, remaining)
+        self._asked_before = 0
         self._seconds = seconds
         self._treatment = treatment
         self._functions = Functions()
@@ -47,7 +51,18 @@ class Oracle:
 
     @property
     def questions(self) -> int:
-        return self.exact.count
+        return self._asked_before + self._queries.count
+
+    @property
+    def exact(self) -> Queries:
+        """Questions as they are. A solver gets slower with all it was ever asked, so a new one is made now and then;
+        what was looked up in the image is kept."""
+        if self._queries.count > RENEW_AFTER:
+            old = self._queries
+            self._asked_before += old.count
+            self._queries = Queries(self._program, self._remaining)
+            self._queries.facts.update(old.facts)
+        return self._queries
 
     def refutes(self, literals: Iterable[Term]) -> bool:
         """Whether no state satisfies all literals, as far as the treatment can tell."""
@@ -60,15 +75,18 @@ class Oracle:
             found = self._refuted[asked] = isinstance(self.ask(ordered, with_model=False), Unsat)
         return found
 
-    def ask(self, literals: Sequence[Term], at_entry: bool = False, with_model: bool = True) -> Answer:
+    def ask(
+        self, literals: Sequence[Term], at_entry: bool = False, with_model: bool = True, seconds: float | None = None
+    ) -> Answer:
         """As `Queries.ask`; a model is one of the formula only under `interpreted` and `semi`."""
+        limit = self._seconds if seconds is None else seconds
         if self._treatment is not Treatment.INTERPRETED:
             abstract = self._functions.abstract(literals)
             if abstract is not None:
                 answer = self.exact.ask(
                     [*abstract, *self._functions.congruences(abstract)],
                     at_entry,
-                    self._seconds,
+                    limit,
                     with_model=with_model,
                 )
                 if isinstance(answer, Unsat):
@@ -77,7 +95,7 @@ class Oracle:
                     return Unsat({back[item] for item in answer.core if item in back})
                 if self._treatment is Treatment.UNINTERPRETED:
                     return answer
-        return self.exact.ask(literals, at_entry, self._seconds, with_model=with_model)
+        return self.exact.ask(literals, at_entry, limit, with_model=with_model)
 
     def related(self, literals: Iterable[Term], to: Iterable[Term]) -> list[Term]:
         """Those literals that are connected with others through what they read."""
