@@ -54,6 +54,8 @@ class Verdict:
     """The address of what violates the property: the target, or the return."""
     aftermath: tuple[str, ...] = ()
     """What can happen after the violation, if that was asked."""
+    path: tuple[str, ...] = ()
+    """The instructions that lead to the violation, as assembly, where the engine tells them."""
     is_internal_error: bool = False
     """Unknown because of a defect of our own."""
     proof: Proof | None = None

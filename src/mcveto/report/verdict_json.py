@@ -36,4 +36,5 @@ def verdict_record(
         "seed": seed,
         "at": verdict.at,
         "after_violation": list(verdict.aftermath),
+        "path": list(verdict.path),
     }

@@ -38,7 +38,7 @@ def inputs_for(
 
 
 def choices_from(program: Program, condition: Sequence[Term], answer: Model, seed: int, visits: int) -> Choices | None:
-    """What a model of a path's condition tells a run; None if that depends on bytes that the file does not determine."""
+    """What a model of a path's condition tells a run; None if it depends on bytes that the file does not determine."""
     used: dict[int, int] = {}
 
     def byte(_: Term, address: int) -> int:

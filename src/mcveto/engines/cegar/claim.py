@@ -108,9 +108,8 @@ class Claim:
             term = stack.pop()
             if term.op == "var":
                 cell = self._layout.by_name.get(str(term.data))
-                if cell is not None and cell.number in constants.registers:
-                    if cell.number not in self._post.pointers or not self._is_fixed(cell.number, region):
-                        found[-1 - cell.number] = None
+                if cell is not None and cell.number in constants.registers and not self._is_fixed(cell.number, region):
+                    found[-1 - cell.number] = None
                 continue
             if term.op == "load":
                 address = state.value(term.args[1])
@@ -126,7 +125,9 @@ class Claim:
         return found
 
     def _is_fixed(self, number: int, region: Region) -> bool:
-        """Whether the location itself says what a pointer is."""
+        """Whether the location itself says what a register is, because it is a pointer."""
+        if number not in self._post.pointers:
+            return False
         location = region.location
         return (location.stack_pointer if number == self._post.pointers[0] else location.frame_pointer) >= 0
 

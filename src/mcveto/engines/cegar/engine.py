@@ -28,20 +28,22 @@ from mcveto.engines.cegar.refine import Found, Refined, Refinement, Stuck
 from mcveto.engines.cegar.region import Error, Region
 from mcveto.engines.cegar.treatment import Oracle, Treatment
 from mcveto.machine.faults import Fault, Unsupported
+from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
 Report = Callable[[dict[str, float | int], str], None]
 
 QUERY_SECONDS = 10.0
-# Steps of the pieces of paths that are looked at first, then next, then as many as there are.
-LENGTHS = (16, 128, None)
+# Steps of the pieces of paths that are looked at first; then as many as there are.
+LENGTHS = (64, None)
 # When something was learned, and then nothing from so many errors, the abstraction is explored again.
 FAILURES_AFTER_SUCCESS = 24
 SPURIOUS = "a path that is possible does not lead to a violation when it is run"
 UNINTERPRETED = "a counterexample is spurious: bitwise operations are uninterpreted"
 # Symbolic runs keep the states of all blocks; a run is given up beyond this many instructions.
 RUN_STEPS = 2_000_000
+EVIDENCE_STEPS = 20_000
 
 
 def cegar(
@@ -177,8 +179,28 @@ class Engine:
         name = "reach" if run.ending is Ending.TARGET else "return-address"
         reason = f"{run.pc:#x} is reached" if name == "reach" else run.detail
         at = run.pc if name == "reach" else run.came_from
-        inputs = violation_inputs(self._program, run)
-        return Verdict("violated", name, reason, inputs, confirmed, self._program.assumptions, self._statistics(), at)
+        return Verdict(
+            "violated",
+            name,
+            reason,
+            violation_inputs(self._program, run),
+            confirmed,
+            self._program.assumptions,
+            self._statistics(),
+            at,
+            path=self._assembly(run),
+        )
+
+    def _assembly(self, run: Run) -> tuple[str, ...]:
+        """The instructions that a run executed, with the names of the functions that are known."""
+        names = {address: name for name, address in sorted(self._program.image.symbols.items(), reverse=True)}
+        lines: list[str] = []
+        for visit in run.visits:
+            for instruction in self._blocks.of(visit.location):
+                address = self._program.decoder.row.code_address(instruction.pc)
+                label = f"{names[address]}: " if address in names else ""
+                lines.append(f"{address:#x}  {label}{instruction.text}")
+        return tuple(lines[: run.steps])
 
     def _proved(self, regions: list[Region]) -> Verdict:
         if self._program.image.import_area is not None or self._program.image.unspecified:
@@ -189,9 +211,7 @@ class Engine:
             return self._unknown(problem)
         assumptions = self._program.assumptions
         evidence = self._evidence()
-        return Verdict(
-            "proved", assumptions=assumptions, statistics=self._statistics(), proof=proof, evidence=evidence
-        )
+        return Verdict("proved", assumptions=assumptions, statistics=self._statistics(), proof=proof, evidence=evidence)
 
     def _problem(self, proof: Proof) -> str:
         """What is wrong with the proof, or "" if it holds."""
@@ -203,9 +223,11 @@ class Engine:
 
     def _evidence(self) -> Evidence:
         """One run, for what it shows to be reachable."""
-        run = self._run(Choices(seed=self._seed), 20_000)
-        halted = run.ending is Ending.HALTED
-        return Evidence(run.steps > 0, {run.ending.value: 1}, halted, (), ())
+        machine = self._program.machine(InputSource((), self._seed), self._seed)
+        outcome = machine.run(EVIDENCE_STEPS)
+        self._runs += 1
+        self._steps += outcome.steps
+        return Evidence(outcome.steps > 0, {outcome.kind: 1}, outcome.kind in ("halted", "exited"), (), ())
 
     def _tick(self, location: Location, regions: int) -> None:
         self._regions = regions
@@ -240,5 +262,3 @@ class Engine:
 
     def _unknown(self, reason: str) -> Verdict:
         return Verdict("unknown", reason=reason, assumptions=self._program.assumptions, statistics=self._statistics())
-
-

@@ -41,6 +41,9 @@ LARGE_RANGE = 4096
 # Below the stack pointer this many bytes still count (red zones, arguments of callees).
 RED_ZONE = 1024
 
+# Expansions of one place that are kept: its constants become fewer while a round goes on.
+REMEMBERED = 3
+
 Known = dict[Term, None]
 
 
@@ -115,7 +118,7 @@ class Post:
         cells = [layout.cells[number] for number in self.pointers]
         self._pointer_terms = [t.var(cell.name, layout.significant_bits(cell)) for cell in cells]
         self.precision = Precision()
-        self._memo: dict[tuple[Location, Cube], _Remembered] = {}
+        self._memo: dict[tuple[Location, Cube], list[_Remembered]] = {}
 
     def state(self, location: Location, constants: Constants) -> PathState:
         """Any state of a region, its predicates aside."""
@@ -124,17 +127,18 @@ class Post:
     def expand(self, region: Region) -> Expansion:
         """What follows a region; what was found under fewer predicates is used again where none of the new ones
         matters, so that a further exploration costs what has changed."""
-        key = (region.location, region.cube)
-        kept = self._memo.get(key)
+        kept = self._memo.setdefault((region.location, region.cube), [])
         cells = len(self.precision.cells)
-        if kept is not None and kept.cells == cells and kept.constants.same(region.constants):
-            successors = kept.expansion.successors
-            if all(self.precision.version(item.location) == kept.versions[item.location] for item in successors):
-                return kept.expansion
+        version = self.precision.version
+        for item in kept:
+            unchanged = all(version(location) == seen for location, seen in item.versions.items())
+            if unchanged and item.cells == cells and item.constants.same(region.constants):
+                return item.expansion
         expansion = self._expanded(region)
         if cells == len(self.precision.cells):
-            versions = {item.location: self.precision.version(item.location) for item in expansion.successors}
-            self._memo[key] = _Remembered(region.constants, expansion, versions, cells)
+            versions = {item.location: version(item.location) for item in expansion.successors}
+            kept.append(_Remembered(region.constants, expansion, versions, cells))
+            del kept[:-REMEMBERED]
         return expansion
 
     def _expanded(self, region: Region) -> Expansion:
@@ -239,12 +243,11 @@ class _Expander:
             self._error(Kind.RETURN, outcome.guard, "a return without a call")
             return
         matches = t.eq(target, t.const(expected, target.width))
-        if matches is not t.TRUE:
-            if not self._excluded(t.bnot(matches)):
-                elsewhere = t.bnot(self._steps.goes_to(outcome, expected))
-                self._error(Kind.RETURN, (*outcome.guard, elsewhere))
-                if matches is t.FALSE:
-                    return
+        if matches is not t.TRUE and not self._excluded(t.bnot(matches)):
+            elsewhere = t.bnot(self._steps.goes_to(outcome, expected))
+            self._error(Kind.RETURN, (*outcome.guard, elsewhere))
+            if matches is t.FALSE:
+                return
         self._use_value(outcome.target)
         if _tell(self._known, matches):
             self._go(expected)
@@ -269,10 +272,10 @@ class _Expander:
 
     def _targets(self, target: Term) -> list[int] | None:
         """All values of the target; None if they are too many, or not to be had."""
-        if target.op in ("var", "load") and not self._oracle.related(self._known, [target]):
-            if target.op == "var" or target.args[1].op == "const":
-                return None
         connected = self._oracle.related(self._known, [target])
+        is_lost = target.op == "var" or (target.op == "load" and target.args[1].op == "const")
+        if is_lost and not connected:
+            return None
         found: list[int] = []
         while len(found) <= MAX_TARGETS:
             others = [t.ne(target, t.const(pc, target.width)) for pc in found]

@@ -1,7 +1,7 @@
 """Exploration of all abstract states, under the predicates found so far.
 
 Regions wait in the order of the code: by the return addresses of the calls they are in, then by address. A callee is
-finished before its caller goes on, and joins come after what they join, so that most regions are expanded once. A region
+finished before its caller goes on, and joins come after what they join, so that most regions are expanded once. One
 whose constants become fewer because another path arrives waits again; they can only become fewer, so this ends.
 
 Exploration goes on past steps that must not be taken; all of them are refined together.

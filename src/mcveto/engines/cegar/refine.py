@@ -80,8 +80,6 @@ class _Condition:
     value: Term
 
 
-
-
 class _States:
     """States of regions, made when they are looked at."""
 
@@ -110,23 +108,21 @@ class Refinement:
     def refine(self, error: Error, longest: int | None = None) -> Result | None:
         """None if no piece of up to `longest` steps decides; None for that is: as long as the path is."""
         path = path_to(error.source)
-        pieces: list[_Piece] = []
         length = 0
         while True:
             begins = max(0, len(path) - length)
             piece = self._piece(error, path[begins:], begins == 0)
-            pieces.append(piece)
             core = self._plain_core(error, piece)
             if core:
                 return self._learn(core, piece)
             if begins == 0 or (longest is not None and length >= longest):
                 break
-            length = max(1, 2 * length)
-        for piece in pieces:
-            answer = self._ask_near(piece)
-            if isinstance(answer, Unsat):
-                return self._learn(self._conditions(piece, answer), piece)
-        return self._whole(error, pieces[-1]) if pieces[-1].from_entry else None
+            length = max(1, 4 * length)
+        # What contradicts itself in a shorter piece does so here.
+        answer = self._ask_near(piece)
+        if isinstance(answer, Unsat):
+            return self._learn(self._conditions(piece, answer), piece)
+        return self._whole(error, piece) if piece.from_entry else None
 
     def _piece(self, error: Error, edges: Sequence[Edge], from_entry: bool) -> _Piece:
         start = edges[0].source if edges else error.source
@@ -230,20 +226,26 @@ class Refinement:
         tracked: list[tuple[Region, Term]] = []
         copied: list[tuple[Region, Term]] = []
         lost: dict[tuple[int, Term], None] = {}
+        # Literals that contradict each other need not be known before the first of them.
+        first = min(condition.step for condition in core) if len(core) > 1 else 0
         for condition in core:
             for atom in _atoms(condition.literal):
-                self._carry(atom, condition.step, piece, states, tracked, lost)
+                self._carry(atom, condition.step, first, piece, states, tracked, lost)
         for step, literal in list(lost):
-            self._carry(literal, step, piece, states, tracked, {})
+            self._carry(literal, step, 0, piece, states, tracked, {})
         last = max(condition.step for condition in core)
         for condition in core:
             self._follow(condition, last, piece, states, copied)
+        everywhere: list[tuple[Region, Term]] = []
+        for condition in core if first else ():
+            for atom in _atoms(condition.literal):
+                self._carry(atom, condition.step, 0, piece, states, everywhere, {})
         simple = [(region, predicate) for region, predicate in tracked if not _writes(predicate)]
-        for chosen in (simple, copied, tracked):
-            if any([precision.add(region.location, predicate) for region, predicate in chosen]):
+        for chosen in (simple, copied, tracked, everywhere):
+            if sum(precision.add(region.location, predicate) for region, predicate in chosen):
                 return Refined()
-        for chosen in (simple, copied, tracked):
-            if any([precision.split(region.location, predicate) for region, predicate in chosen]):
+        for chosen in (simple, copied, tracked, everywhere):
+            if sum(precision.split(region.location, predicate) for region, predicate in chosen):
                 return Refined()
         return Stuck("no predicate excludes a path that is impossible")
 
@@ -251,15 +253,18 @@ class Refinement:
         self,
         atom: Term,
         step: int,
+        first: int,
         piece: _Piece,
         states: _States,
         tracked: list[tuple[Region, Term]],
         lost: dict[tuple[int, Term], None],
     ) -> None:
-        """Carries an atom back from a step. Where it meets a store whose address is lost in the region but not on the
-        path, what the path knows of the address is worth knowing first: it goes to `lost`."""
+        """Carries an atom back from a step to the first that matters.
+
+        Where it meets a store whose address is lost in the region but not on the path, what the path knows of the
+        address is worth knowing first: it goes to `lost`."""
         predicate = states[step].value(atom)
-        for number in range(step, -1, -1):
+        for number in range(step, first - 1, -1):
             if number < step:
                 predicate = states[number].value(piece.edges[number].outcome.after(predicate))
                 if _writes(predicate):
@@ -323,7 +328,7 @@ def _positive(predicate: Term) -> Term:
 
 def _is_usable(predicate: Term) -> bool:
     """Whether it speaks of the state alone and is not too large."""
-    if any("!" in str(variable.data) or str(variable.data).startswith("dead ") for variable in free_variables([predicate])):
+    if any("!" in str(variable.data) for variable in free_variables([predicate])):
         return False
     return len(t.postorder([predicate])) <= MAX_PREDICATE
 
