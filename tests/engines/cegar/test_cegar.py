@@ -17,6 +17,7 @@ from mcveto.engines.cegar.engine import Engine, cegar
 from mcveto.engines.cegar.treatment import Treatment
 from mcveto.program.program import Program, load_program
 from mcveto.program.spec import load_spec
+from mcveto.property.attach import with_typestates
 from mcveto.search import Question, search
 from mcveto.verdict import Verdict
 
@@ -73,11 +74,14 @@ def test_a_violation_is_told_as_assembly() -> None:
     assert "b" in verdict.path[-1].split()[1]
 
 
-@pytest.mark.parametrize("missing", [0, 1])
-def test_typestate_properties_are_watched(missing: int) -> None:
-    spec = load_spec(str(EXAMPLES / "typestate" / "ppc32-be" / f"driver-MISSING-{missing}.yaml"))
-    verdict = search(lambda: load_program(None, spec), Question("cegar", timeout=SECONDS)).verdict
-    assert verdict.kind == spec.expected, verdict.headline
+@pytest.mark.parametrize(("missing", "kind"), [(0, "proved"), (1, "violated")])
+def test_typestate_properties_are_watched(missing: int, kind: str) -> None:
+    """Without a certificate the proof is proved again by the engine itself."""
+    stem = EXAMPLES / "typestate" / "ppc32-be" / f"driver-MISSING-{missing}"
+    spec = with_typestates(load_spec(f"{stem}.yaml"), ["lock"])
+    verdict = search(lambda: load_program(f"{stem}.sym.elf", spec), Question("cegar", timeout=SECONDS)).verdict
+    assert verdict.kind == kind, verdict.headline
+    assert kind == "proved" or verdict.about == "lock"
 
 
 def steps_of(subject: Program) -> Steps:
@@ -121,7 +125,7 @@ def test_a_limit_of_time_holds() -> None:
 
 
 def test_recursion_that_is_too_deep_is_unknown() -> None:
-    verdict = cegar(program("recursion/x86-32/ackermann-safe-O1"), 20.0)
+    verdict = cegar(program("recursion/x86-32/ackermann-safe-O1"), 5.0)
     assert verdict.kind in ("unknown", "proved")
-    verdict = cegar(program("recursion/x86-32/ackermann-bug-O1"), 20.0)
+    verdict = cegar(program("recursion/x86-32/ackermann-bug-O1"), 5.0)
     assert verdict.kind in ("unknown", "violated")

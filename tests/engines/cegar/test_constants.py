@@ -13,7 +13,7 @@ from mcveto.logic.terms import Term
 from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.memory import READ, WRITE, RegionSpec
 
-START, SIZE = 0x1000, 0x3000
+START, SIZE = 0x1000, 0x1800
 FIXED = 0x8000
 SPACE = AddressSpace(
     [
@@ -27,7 +27,7 @@ Model = dict[int, int]
 
 addresses = st.integers(START - 70, START + SIZE + 70)
 writes = st.tuples(st.just("write"), addresses, st.one_of(st.none(), st.integers(0, 255)))
-forgets = st.tuples(st.just("forget"), addresses, st.integers(0, 0x2000))
+forgets = st.tuples(st.just("forget"), addresses, st.integers(0, 0x1400))
 changes = st.lists(st.one_of(writes, forgets), max_size=8)
 
 
@@ -57,7 +57,7 @@ def agrees(state: Constants, model: Model) -> bool:
     return all(state.byte(address) == model.get(address) for address in range(START - 100, START + SIZE + 100))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(changes, changes, changes)
 def test_changes_and_joins(
     first: list[tuple[str, int, int | None]],

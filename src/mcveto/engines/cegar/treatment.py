@@ -23,6 +23,7 @@ from mcveto.logic.substitute import rebuild
 from mcveto.logic.terms import Term
 from mcveto.program.program import Program
 
+COMMUTATIVE = frozenset({"and", "or", "xor"})
 BITWISE = frozenset({"and", "or", "xor", "shl", "lshr", "ashr", "popcount", "lzcount"})
 # Pairs of applications for which "equal arguments, equal results" is told.
 MAX_PAIRS = 64
@@ -150,7 +151,9 @@ class Functions:
             for other in mentioned[:number]:
                 (op, data, here), (op_too, data_too, there) = self._applications[one], self._applications[other]
                 if (op, data) == (op_too, data_too) and [x.width for x in here] == [x.width for x in there]:
-                    same = t.conj(t.eq(x, y) for x, y in zip(here, there, strict=True))
+                    same = _equal(here, there)
+                    if op in COMMUTATIVE:
+                        same = t.disj([same, _equal(here, there[::-1])])
                     found.append(t.implies(same, t.eq(one, other)))
                     if len(found) >= MAX_PAIRS:
                         return found
@@ -191,6 +194,10 @@ def _leaves(literal: Term) -> Iterable[Term]:
             if argument not in seen:
                 seen.add(argument)
                 stack.append(argument)
+
+
+def _equal(some: Sequence[Term], others: Sequence[Term]) -> Term:
+    return t.conj(t.eq(x, y) for x, y in zip(some, others, strict=True))
 
 
 def _serial(term: Term) -> int:
