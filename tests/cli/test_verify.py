@@ -31,6 +31,7 @@ KEYS = [
     "seed",
     "at",
     "after_violation",
+    "path",
 ]
 STATISTICS = [
     "seconds",
@@ -38,7 +39,9 @@ STATISTICS = [
     "peak_rss_mb",
     "concrete_runs",
     "symbolic_runs",
+    "iterations",
     "refinements",
+    "predicates",
     "lemmas",
     "solver_calls",
     "instructions_executed",
@@ -181,7 +184,8 @@ def test_same_command_same_result(spec: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--engine", "cegar"], "engine cegar is not available yet"),
+        (["--bitwise", "semi"], "--bitwise is for engine cegar"),
+        (["--engine", "cegar", "--bitwise", "nonsense"], "there is no bitwise 'nonsense'"),
         (["--engine", "nonsense"], "there is no engine 'nonsense'"),
         (["--strategy", "nonsense"], "there is no strategy 'nonsense'"),
         (["--steps", "giant"], "there is no steps 'giant'"),
