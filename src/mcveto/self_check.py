@@ -7,6 +7,7 @@ decide in the time left is not a verdict either.
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 FAILED = "self-check failed: "
 # One obligation of the self-check may take this long; `mcveto check` allows more.
 OBLIGATION_SECONDS = 20.0
+# From so many locations on, the work is shared between processes.
+LARGE = 400
 
 
 def supported(
@@ -48,7 +51,9 @@ def supported(
     if question.self_check:
         from mcveto.check.discharge import Effort, check
 
-        checked = check(certificate, program.image, Effort(timeout=max(1.0, min(OBLIGATION_SECONDS, seconds))))
+        jobs = os.cpu_count() or 1 if len(certificate.locations) >= LARGE else 1
+        effort = Effort(jobs, timeout=max(1.0, min(OBLIGATION_SECONDS, seconds)))
+        checked = check(certificate, program.image, effort)
         if checked.undecided:
             return replace(verdict, kind="unknown", reason=f"self-check: {checked.problem}", proof=None)
         if checked.problem:
