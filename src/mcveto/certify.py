@@ -11,7 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from mcveto.check.certificate import ANY as ANY_TEXT
-from mcveto.check.certificate import FORMAT, HALT, Binary, Certificate, Edge, Location, Question, sealed
+from mcveto.check.certificate import (
+    FORMAT,
+    HALT,
+    Binary,
+    Certificate,
+    Edge,
+    History,
+    Location,
+    Question,
+    Source,
+    sealed,
+    source,
+)
 from mcveto.dpg.location import ANY, Blocks, Fold
 from mcveto.dpg.location import Location as GraphLocation
 from mcveto.dpg.outcomes import Outcome, OutcomeTable
@@ -22,12 +34,74 @@ from mcveto.logic import terms as t
 from mcveto.logic.smtlib import expression
 from mcveto.logic.terms import Term
 from mcveto.machine.pcode import Transfer
+from mcveto.program.models import MODEL_INPUT
 from mcveto.program.program import Program
-from mcveto.program.spec import Address, Spec
+from mcveto.program.spec import Address, PropertySpec, Spec
+from mcveto.property.attach import Attached, event_text
+from mcveto.whilelang.models.catalogue import FILES as MODEL_FILES
+from mcveto.whilelang.models.catalogue import source as models_text
 
 
-def certificate_of(program: Program, proof: Proof, version: str, single_steps: bool = False) -> Certificate:
-    return _Writer(program, proof, single_steps).certificate(version)
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the question rests on besides the binary and its spec, in the order the checker expects it."""
+
+    sources: tuple[Source, ...] = ()
+    events: tuple[str, ...] = ()
+    typestates: tuple[str, ...] = ()
+
+
+def context_of(attached: Attached) -> Context:
+    """The property files, the library models or the While program that the question is about."""
+    program = attached.program
+    if program.image.format == "while":
+        return Context((source("while", Path(program.image.path).name, program.image.text),))
+    named = [str(item.argument) for item in program.spec.properties if item.name == "typestate"]
+    found = [source("typestate", name, item.text) for name, item in zip(named, attached.sources, strict=True)]
+    if program.spec.models:
+        found += [source("model", name, models_text(name)) for name in MODEL_FILES]
+    return Context(tuple(found), tuple(map(event_text, attached.events)), attached.names)
+
+
+def certificate_of(
+    program: Program, proof: Proof, version: str, single_steps: bool = False, context: Context | None = None
+) -> Certificate:
+    return _Writer(program, proof, single_steps).certificate(version, context or Context())
+
+
+def assembled(
+    program: Program,
+    version: str,
+    context: Context,
+    start: tuple[str, ...],
+    locations: tuple[Location, ...],
+    history: tuple[History, ...] = (),
+) -> Certificate:
+    """The whole file, for a claim about a program."""
+    image = program.image
+    reach = ("reach",) if any(item.name == "reach" for item in program.spec.properties) else ()
+    question = Question(
+        entry=hex(program.entry),
+        targets=hexes(program.targets),
+        halts=hexes(program.halts),
+        replaced=hexes(program.hooks),
+        properties=(*reach, "return-address", *context.typestates),
+    )
+    return sealed(
+        Certificate(
+            format=FORMAT,
+            mcveto=version,
+            binary=Binary(name=Path(image.path).name, sha256=image.sha256, isa=image.isa),
+            spec={} if image.format == "while" else spec_mapping(program.spec),
+            sources=context.sources,
+            events=context.events,
+            question=question,
+            assumptions=program.assumptions,
+            history=history,
+            start=start,
+            locations=locations,
+        )
+    )
 
 
 @dataclass
@@ -62,27 +136,9 @@ class _Writer:
             self._at.setdefault((claim.location.frames, claim.location.pc), []).append(claim)
             self._within.setdefault(claim.location.frames, []).append(claim)
 
-    def certificate(self, version: str) -> Certificate:
-        program, image = self._program, self._program.image
-        question = Question(
-            entry=hex(program.entry),
-            targets=_hexes(program.targets),
-            halts=_hexes(program.halts),
-            replaced=_hexes(program.hooks),
-            properties=("reach", "return-address") if program.targets else ("return-address",),
-        )
-        return sealed(
-            Certificate(
-                format=FORMAT,
-                mcveto=version,
-                binary=Binary(name=Path(image.path).name, sha256=image.sha256, isa=image.isa),
-                spec=spec_mapping(program.spec),
-                question=question,
-                assumptions=program.assumptions,
-                start=tuple(claim.name for claim in self._claims if claim.is_start),
-                locations=tuple(map(self._location, self._claims)),
-            )
-        )
+    def certificate(self, version: str, context: Context) -> Certificate:
+        start = tuple(claim.name for claim in self._claims if claim.is_start)
+        return assembled(self._program, version, context, start, tuple(map(self._location, self._claims)))
 
     def _location(self, claim: _Claim) -> Location:
         location = claim.location
@@ -94,12 +150,12 @@ class _Writer:
             id=claim.name,
             pc=hex(location.pc),
             code=tuple(f"{item.bytes.hex()} {item.text}" for item in block if item.bytes),
-            stack_pointer=_pointer(location.stack_pointer),
-            frame_pointer=_pointer(location.frame_pointer),
+            stack_pointer=pointer_text(location.stack_pointer),
+            frame_pointer=pointer_text(location.frame_pointer),
             frames=None if location.frames is None else tuple(map(hex, location.frames)),
             invariant=tuple(tuple(expression(literal) for literal in literals) for literals in claim.alternatives),
             steps=tuple(claim.steps),
-            refuted=_hexes(claim.refuted - {self._by_name[name].location.pc for name in claim.next()}),
+            refuted=hexes(claim.refuted - {self._by_name[name].location.pc for name in claim.next()}),
             calls=tuple(claim.calls),
             returns=tuple(claim.returns),
         )
@@ -154,8 +210,9 @@ def _claims_of_nodes(proof: Proof) -> list[_Claim]:
 
 def spec_mapping(spec: Spec) -> dict[str, Any]:
     """A spec as its file would hold it, without the binary's name and what examples note about themselves."""
+    calls = [call for call in spec.input_calls if call.at != MODEL_INPUT]
     inputs: dict[str, Any] = {
-        "calls": {_address(call.at): {"bits": call.bits, "signed": call.signed} for call in spec.input_calls},
+        "calls": {_address(call.at): {"bits": call.bits, "signed": call.signed} for call in calls},
         "registers": list(spec.input_registers),
         "memory": [{"at": _address(item.at), "size": item.size} for item in spec.input_memory],
     }
@@ -171,21 +228,28 @@ def spec_mapping(spec: Spec) -> dict[str, Any]:
             {"at": _address(item.at), "size": item.size, "permissions": item.permissions} for item in spec.regions
         ],
         "models": {_address(at): name for at, name in spec.models},
-        "properties": [
-            item.name if item.argument is None else {item.name: [_address(at) for at in item.argument]}
-            for item in spec.properties
-        ],
+        "properties": [_property(item) for item in spec.properties],
     }
     return {key: value for key, value in mapping.items() if value is not None and value not in ({}, [])}
+
+
+def _property(item: PropertySpec) -> Any:
+    match item.argument:
+        case None:
+            return item.name
+        case str(file):
+            return {item.name: file}
+        case addresses:
+            return {item.name: [_address(at) for at in addresses]}
 
 
 def _address(address: Address) -> str:
     return address if isinstance(address, str) else hex(address)
 
 
-def _pointer(value: int) -> str:
+def pointer_text(value: int) -> str:
     return ANY_TEXT if value == ANY else hex(value)
 
 
-def _hexes(addresses: Iterable[int]) -> tuple[str, ...]:
+def hexes(addresses: Iterable[int]) -> tuple[str, ...]:
     return tuple(map(hex, sorted(addresses)))

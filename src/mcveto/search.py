@@ -64,6 +64,10 @@ class Question:
     """For bmc: how often a loop is entered again."""
     merge: bool = False
     """For symex: whether paths that meet become one."""
+    alongside: bool = True
+    """For strategy auto: whether paths are explored in turns with it."""
+    certificate: bool = False
+    """Whether a certificate is wanted, however long."""
     bitwise: str = "interpreted"
     """For cegar: what the solver is told about bitwise operations."""
 
@@ -207,7 +211,7 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
             told[0] = now
             send(SearchProgress(counts, frontier))
 
-    verdict = _confirmed(program, _engine(attached, question, remaining, tell), attached.errors)
+    verdict = _confirmed(program, _engine(program, question, remaining, tell), attached.errors)
     if question.after_violation and verdict.about == "return-address" and verdict.at is not None:
         from mcveto.dpg.after_violation import explore
         from mcveto.dpg.driver import Limits
@@ -216,14 +220,13 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
         verdict = replace(verdict, aftermath=after.lines(verdict.at))
     from mcveto.self_check import supported
 
-    return attached.explained(supported(program, verdict, question, remaining(), attached.names))
+    return attached.explained(supported(attached, verdict, question, remaining()))
 
 
 def _engine(
-    attached: Attached, question: Question, remaining: Callable[[], float], tell: Callable[[Counts, str], None]
+    program: Program, question: Question, remaining: Callable[[], float], tell: Callable[[Counts, str], None]
 ) -> Verdict:
     """What the engine that was asked for finds."""
-    program = attached.program
     if question.engine == "symex":
         from mcveto.engines.symex import symex
 
@@ -235,17 +238,21 @@ def _engine(
     if question.engine == "cegar":
         from mcveto.engines.cegar.engine import cegar
         from mcveto.engines.cegar.treatment import Treatment
-        from mcveto.self_check import has_certificate
 
-        is_checked_later = question.self_check and has_certificate(program, attached.names)
         treatment = Treatment(question.bitwise)
-        return cegar(program, remaining(), tell, treatment, question.seed, must_recheck=not is_checked_later)
+        return cegar(program, remaining(), tell, treatment, question.seed, must_recheck=not question.self_check)
     from mcveto.dpg.driver import Limits, Method, Progress
     from mcveto.dpg.fold_policy import run_with_fold
     from mcveto.dpg.frontiers import FrontierChoice
 
+    counted: Counts = {}
+
     def report(progress: Progress) -> None:
-        tell(progress.statistics(), progress.frontier)
+        counted.update(progress.statistics())
+        tell(counted, progress.frontier)
+
+    def report_turn(counts: Counts, place: str) -> None:
+        tell({**counts, **{name: count for name, count in counted.items() if count}}, place)
 
     report(Progress())
     single_steps = question.steps == "instruction"
@@ -262,8 +269,10 @@ def _engine(
     limits = Limits(seconds=remaining())
     if question.strategy == "auto" and question.fold != "pc":
         from mcveto.dpg.auto_driver import AutoDriver
+        from mcveto.engines.alongside import Alongside
 
-        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting).run()
+        turn = Alongside(program, remaining(), report_turn).turn if question.alongside else None
+        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting, turn).run()
     return by_splitting(limits)
 
 

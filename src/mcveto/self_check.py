@@ -7,53 +7,65 @@ decide in the time left is not a verdict either.
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mcveto.verdict import Verdict
+from mcveto.verdict import SELF_CHECK_FAILED, Verdict
 
 if TYPE_CHECKING:
     from mcveto.check.certificate import Certificate
     from mcveto.dpg.evidence import Evidence
-    from mcveto.program.program import Program
+    from mcveto.dpg.proof import Proof
+    from mcveto.engines.record import PathProof
+    from mcveto.property.attach import Attached
     from mcveto.search import Question
 
-FAILED = "self-check failed: "
 # One obligation of the self-check may take this long; `mcveto check` allows more.
 OBLIGATION_SECONDS = 20.0
 # From so many locations on, the work is shared between processes.
 LARGE = 400
+# Engines whose proof is an inductive invariant, which counts only if it is checked.
+INVARIANTS = ("dpg", "cegar")
 
 
-def supported(
-    program: Program, verdict: Verdict, question: Question, seconds: float, watched: tuple[str, ...] = ()
-) -> Verdict:
+def supported(attached: Attached, verdict: Verdict, question: Question, seconds: float) -> Verdict:
     """The verdict with what supports it, or UNKNOWN if it does not stand."""
     if verdict.kind != "proved":
-        return replace(verdict, is_internal_error=verdict.is_internal_error or verdict.reason.startswith(FAILED))
-    if not has_certificate(program, watched):
-        what = "While programs" if program.image.format == "while" else "library models"
-        what = f"the typestate properties {', '.join(watched)}" if watched else what
-        note = f"no certificate: the checker does not know {what} yet"
-        return replace(verdict, proof=None, evidence=None, warnings=(note,))
-    if verdict.proof is None and question.engine not in ("dpg", "cegar"):
-        return replace(verdict, warnings=(f"engine {question.engine} writes no certificate that could be checked",))
+        return replace(
+            verdict, is_internal_error=verdict.is_internal_error or verdict.reason.startswith(SELF_CHECK_FAILED)
+        )
+    engine = verdict.found_by or question.engine
+    if verdict.proof is None and engine not in INVARIANTS:
+        return replace(verdict, warnings=(f"no certificate: what engine {engine} did cannot be written as one",))
     if verdict.proof is None:
         return _refused(verdict, "no proof was handed over", certificate="")
-    from mcveto.certify import certificate_of
     from mcveto.check.certificate import to_text
-    from mcveto.cli.main import VERSION
 
-    certificate = certificate_of(program, verdict.proof, VERSION, question.steps == "instruction")
+    certificate = _certificate(attached, verdict.proof, question)
+    if certificate is None:
+        hint = "" if question.certificate else " (--proof writes a long one)"
+        warning = f"no certificate: that of engine {engine} would be too long{hint}"
+        return replace(verdict, proof=None, warnings=(warning,))
     text = to_text(certificate)
     support: dict[str, object] = {"locations": len(certificate.locations), "obligations": None}
     if question.self_check:
         from mcveto.check.discharge import Effort, check
 
-        jobs = os.cpu_count() or 1 if len(certificate.locations) >= LARGE else 1
-        effort = Effort(jobs, timeout=max(1.0, min(OBLIGATION_SECONDS, seconds)))
-        checked = check(certificate, program.image, effort)
+        image = attached.program.image
+        # What was explored was refuted a second time already: here as much time again as it took.
+        spent = max(1.0, float(verdict.statistics.get("seconds", 0.0)))
+        effort = Effort(
+            jobs=os.cpu_count() or 1 if len(certificate.locations) >= LARGE else 1,
+            timeout=max(1.0, min(OBLIGATION_SECONDS, seconds)),
+            seconds=spent if engine not in INVARIANTS else math.inf,
+        )
+        checked = check(certificate, image, effort)
+        if checked.undecided and engine not in INVARIANTS:
+            # The exploration was checked in its own way (see `engines.recheck`).
+            warning = f"the certificate is not checked: {checked.problem}"
+            return replace(verdict, proof=None, certificate=text, support=support, warnings=(warning,))
         if checked.undecided:
             return replace(verdict, kind="unknown", reason=f"self-check: {checked.problem}", proof=None)
         if checked.problem:
@@ -63,16 +75,25 @@ def supported(
     return replace(verdict, proof=None, evidence=None, certificate=text, support=support | happens, warnings=warnings)
 
 
-def has_certificate(program: Program, watched: tuple[str, ...]) -> bool:
-    """Whether a proof about the program can be written down for the checker."""
-    return not watched and not program.spec.models and program.image.format != "while"
+def _certificate(attached: Attached, proof: Proof | PathProof, question: Question) -> Certificate | None:
+    from mcveto.certify import certificate_of, context_of
+    from mcveto.cli.main import VERSION
+    from mcveto.dpg.proof import Proof
+
+    context = context_of(attached)
+    if isinstance(proof, Proof):
+        return certificate_of(attached.program, proof, VERSION, question.steps == "instruction", context)
+    from mcveto.certify_paths import MAX_TEXT, SHORT_TEXT, certificate_of_paths
+
+    longest = MAX_TEXT if question.certificate else SHORT_TEXT
+    return certificate_of_paths(attached.program, proof, VERSION, context, longest)
 
 
 def _refused(verdict: Verdict, problem: str, certificate: str) -> Verdict:
     return replace(
         verdict,
         kind="unknown",
-        reason=f"{FAILED}{problem}",
+        reason=f"{SELF_CHECK_FAILED}{problem}",
         proof=None,
         certificate=certificate,
         is_internal_error=True,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mcveto.dpg.evidence import Evidence
     from mcveto.dpg.proof import Proof
+    from mcveto.engines.record import PathProof
 
 EXIT_CODES = {"proved": 0, "violated": 10, "unknown": 5}
 EXIT_INTERNAL = 70
@@ -28,6 +29,14 @@ STATISTICS = (
     "locations",
     "nodes",
 )
+
+
+SELF_CHECK_FAILED = "self-check failed: "
+
+
+def self_check_reason(problem: str) -> str:
+    """Why a proof is not believed: a defect of ours if it was refuted, none if nobody could decide it."""
+    return f"self-check: {problem}" if problem.endswith(" unknown") else f"{SELF_CHECK_FAILED}{problem}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +67,7 @@ class Verdict:
     """The instructions that lead to the violation, as assembly, where the engine tells them."""
     is_internal_error: bool = False
     """Unknown because of a defect of our own."""
-    proof: Proof | None = None
+    proof: Proof | PathProof | None = None
     """What the engine claims, until it is written down as the certificate."""
     evidence: Evidence | None = None
     """What the runs behind a proof show to be reachable."""
@@ -67,6 +76,8 @@ class Verdict:
     support: dict[str, object] = field(default_factory=dict)
     """How a proof was checked, and what happens in the runs it speaks of."""
     warnings: tuple[str, ...] = ()
+    found_by: str = ""
+    """The engine that found it, where it is not the one that was asked."""
 
     @property
     def headline(self) -> str:

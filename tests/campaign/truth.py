@@ -79,6 +79,8 @@ class Executor:
         self._engine: Any = engine
         self._code = program.space.regions[0].content
         self._kinds: dict[tuple[int, bytes], tuple[str, int]] = {}
+        self._kinds_now: dict[int, tuple[str, int] | None] = {}
+        """What is known of addresses of the code as long as nothing stores there."""
         self._code_changed = True
         self._initial = self._initial_registers()
         self._context: Any = None
@@ -105,6 +107,7 @@ class Executor:
             engine.mem_write(CODE, self._code)
             engine.ctl_remove_cache(CODE, CODE + CODE_SIZE)
             self._code_changed = False
+            self._kinds_now.clear()
         engine.reg_write_batch(self._initial)
         self._frames = [self._program.return_sentinel]
         self._previous: tuple[str, int] | None = None
@@ -165,6 +168,7 @@ class Executor:
 
     def _on_code_write(self, engine: Any, access: int, address: int, size: int, *_: object) -> None:
         self._code_changed = self._dirty = True
+        self._kinds_now.clear()
 
     def _on_instruction(self, engine: Any, address: int, size: int, _: object) -> None:
         if self._dirty:
@@ -182,7 +186,12 @@ class Executor:
             return
         self._steps += 1
         self._last, self._last_size = address, size
-        self._previous = self._kind(address)
+        try:
+            self._previous = self._kinds_now[address]
+        except KeyError:
+            self._previous = self._kind(address)
+            if CODE <= address < CODE + CODE_SIZE and not self._code_changed:
+                self._kinds_now[address] = self._previous
 
     def _arrive(self, address: int) -> None:
         """Control has come to `address`: settles the call or return that led here, and looks for an end."""

@@ -3,19 +3,20 @@
 The emulator runs the program; the companion finds, at each step, a location whose program counter, call string,
 pointers, code and invariant fit the machine's state, by evaluation alone. A certificate that cannot accompany a run, or
 whose claim a step from a state it admits leaves, is wrong, whatever a solver says. It shares neither transfer functions
-nor solver with the checker.
+nor solver with the checker. Variables of the history are kept beside the machine, as the notes of each step say.
 """
 
 from __future__ import annotations
 
-from mcveto.check.certificate import ANY, HALT, Certificate, Location
+from mcveto.check.certificate import ANY, HALT, Certificate, Location, Note
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.smtlib import parse
 from mcveto.logic.solver import make_solver
 from mcveto.logic.terms import Term
 from mcveto.machine.emulator import Machine
-from mcveto.machine.pcode import Transfer
+from mcveto.machine.memory import Memory
+from mcveto.machine.pcode import FreshOrigin, Transfer
 from mcveto.program.exits import explained
 from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
@@ -35,13 +36,19 @@ class Companion:
             cell.name: t.var(cell.name, self._layout.significant_bits(cell)) for cell in self._layout.cells
         }
         self._names["mem"] = self._mem
+        self._history = certificate.history
+        for item in certificate.history:
+            bits = self._row.address_bits
+            self._names[item.name] = t.var(item.name, item.bits) if item.bits else t.memory(item.name, bits)
         self._terms: dict[str, Term] = {}
+        self._values: dict[str, int | Memory] = {}
+        self._drawn: list[int] = []
 
     def follow(self, seed: int, max_blocks: int = 300) -> str:
         """Accompanies the run of a seed; says where the claim fails, or ""."""
-        machine = self._program.machine(InputSource((), seed), seed)
+        machine = self._machine(seed)
         frames = [self._program.return_sentinel]
-        found = self._find(machine, frames, self._start)
+        found = self._find(machine, frames, dict.fromkeys(self._start, ()))
         for _ in range(max_blocks):
             if isinstance(found, str):
                 return "" if found == END else found
@@ -51,7 +58,7 @@ class Companion:
     def step_somewhere(self, name: str, seed: int) -> str:
         """One step from a state that the location admits; says how the claim fails, or ""."""
         location = self._by_id[name]
-        machine = self._program.machine(InputSource((), seed), seed)
+        machine = self._machine(seed)
         if not self._put(machine, location, seed):
             return ""
         frames = [int(frame, 16) for frame in location.frames or ()]
@@ -60,8 +67,30 @@ class Companion:
         found = self._step(machine, frames, location)
         return "" if found == END or isinstance(found, Location) else found
 
+    def _machine(self, seed: int) -> Machine:
+        """A machine at the entry, whose history begins; what it draws is written down."""
+        machine = self._program.machine(InputSource((), seed), seed)
+        supply = machine._domain._fresh
+
+        def fresh(bits: int, origin: FreshOrigin, usual: int) -> int:
+            self._drawn.append(supply(bits, origin, usual) & ((1 << bits) - 1))
+            return self._drawn[-1]
+
+        machine._domain._fresh = fresh
+        self._values = {}
+        for item in self._history:
+            if not item.bits:
+                self._values[item.name] = self._program.machine(InputSource((), seed), seed).memory
+            elif item.begins:
+                self._values[item.name] = self._register(machine, self._names[item.begins])
+            else:
+                self._values[item.name] = 0
+        return machine
+
     def _step(self, machine: Machine, frames: list[int], location: Location) -> Location | str:
         """Runs the code of a location; where the machine then is, END, or how the claim fails."""
+        self._drawn.clear()
+        edges: dict[str, tuple[Note, ...]] = dict.fromkeys(location.steps, ())
         for _ in location.code or ("hook",):
             before = machine.pc
             outcome = machine._step()
@@ -72,13 +101,37 @@ class Companion:
             following = (before + size) & self._row.address_mask
             if transfer is Transfer.CALL:
                 frames.append(following)
-            elif transfer is Transfer.RETURN and machine.pc != frames.pop():
-                return f"a return at {before:#x} goes to {machine.pc:#x}"
+                edges |= {edge.to: () for edge in location.calls if int(edge.expecting, 16) == following}
+            elif transfer is Transfer.RETURN:
+                if not frames:
+                    return END  # nobody knows which call a state somewhere is in
+                pending = frames.pop()
+                if machine.pc != pending:
+                    return f"a return at {before:#x} goes to {machine.pc:#x}"
+                edges |= {edge.to: () for edge in location.returns if int(edge.expecting, 16) == pending}
             if machine.pc != following or machine.stopped() or machine.pc in machine.hooks:
                 break
-        return self._find(machine, frames, location.steps)
+        if location.frames is None and transfer in (Transfer.CALL, Transfer.RETURN):
+            edges = {name: notes for name, notes in edges.items() if name == HALT or name not in location.steps}
+        for note in location.notes:
+            if note.to in edges:
+                edges[note.to] = (*edges[note.to], note)
+        return self._find(machine, frames, edges)
 
-    def _find(self, machine: Machine, frames: list[int], names: tuple[str, ...]) -> Location | str:
+    def _noted(self, notes: tuple[Note, ...]) -> dict[str, int | Memory]:
+        """The history after a step."""
+        values = dict(self._values)
+        for note in notes:
+            if note.value in self._values:
+                values[note.name] = self._values[note.value]
+            elif note.value.startswith("fresh!"):
+                at = int(note.value.removeprefix("fresh!")) - 1
+                values[note.name] = self._drawn[at] if at < len(self._drawn) else 0
+            else:
+                values[note.name] = int(note.value, 16)
+        return values
+
+    def _find(self, machine: Machine, frames: list[int], names: dict[str, tuple[Note, ...]]) -> Location | str:
         stopped = machine.stopped()
         if stopped is not None:
             return END if stopped.kind == "halted" and HALT in names else f"{stopped.kind} at {machine.pc:#x}"
@@ -86,19 +139,22 @@ class Companion:
         if machine.pc not in machine.hooks and (region is None or not region.permissions & 1):
             return END
         reasons = []
-        for name in names:
+        before = self._values
+        for name, notes in names.items():
             if name != HALT:
                 location = self._by_id[name]
+                self._values = self._noted(notes)
                 why = self._why_not(machine, frames, location)
                 if not why:
                     return location
+                self._values = before
                 reasons.append(f"{name}: {why}")
         return f"no location fits at {machine.pc:#x} ({'; '.join(reasons)})"
 
     def _why_not(self, machine: Machine, frames: list[int], location: Location) -> str:
         if int(location.pc, 16) != machine.pc:
             return "pc"
-        if location.frames is None or [int(frame, 16) for frame in location.frames] != frames:
+        if location.frames is not None and [int(frame, 16) for frame in location.frames] != frames:
             return "frames"
         for name, text in (
             (self._row.stack_pointer, location.stack_pointer),
@@ -109,7 +165,7 @@ class Companion:
         code = bytes.fromhex("".join(line.split(" ")[0] for line in location.code))
         if machine.memory.peek(self._row.code_address(machine.pc), len(code)) != code:
             return "code"
-        evaluator = Evaluator(lambda v: self._register(machine, v), lambda _, at: self._byte(machine, at))
+        evaluator = Evaluator(lambda v: self._register(machine, v), lambda m, at: self._byte(machine, m, at))
         holds = any(
             all(evaluator.value(self._term(condition)) for condition in alternative)
             for alternative in location.invariant
@@ -123,11 +179,15 @@ class Companion:
         return found
 
     def _register(self, machine: Machine, variable: Term) -> int:
+        remembered = self._values.get(str(variable.data))
+        if isinstance(remembered, int):
+            return remembered & ((1 << variable.width) - 1)
         cell = self._layout.by_name[str(variable.data)]
         return machine.registers.get(cell.number, 0) & ((1 << variable.width) - 1)
 
-    def _byte(self, machine: Machine, address: int) -> int:
-        found = machine.memory.peek(address, 1)
+    def _byte(self, machine: Machine, memory: Term, address: int) -> int:
+        remembered = self._values.get(str(memory.data))
+        found = (machine.memory if not isinstance(remembered, Memory) else remembered).peek(address, 1)
         return found[0] if found is not None else 0
 
     def _put(self, machine: Machine, location: Location, seed: int) -> bool:
@@ -150,15 +210,22 @@ class Companion:
         if solver.check((), 5.0) != "sat":
             return False
         for variable in t.free_variables(terms):
-            if variable.op == "var":
+            if str(variable.data) in self._values and variable.op == "var":
+                self._values[str(variable.data)] = solver.value(variable)
+            elif variable.op == "var":
                 machine.registers[self._layout.by_name[str(variable.data)].number] = solver.value(variable)
         for load in _loads(terms):
             address = solver.value(load.args[1])
+            source = load.args[0]
+            while source.op == "store":
+                source = source.args[0]
+            remembered = self._values.get(str(source.data))
             for offset in range(load.data[0]):
                 where = (address + offset) & self._row.address_mask
-                byte = t.load(self._mem, t.const(where, self._row.address_bits), 1, self._row.big_endian)
+                byte = t.load(source, t.const(where, self._row.address_bits), 1, self._row.big_endian)
                 if self._program.space.writable(where):
-                    machine.memory.poke(where, bytes([solver.value(byte)]))
+                    memory = remembered if isinstance(remembered, Memory) else machine.memory
+                    memory.poke(where, bytes([solver.value(byte)]))
         machine.pc = int(location.pc, 16)
         return True
 

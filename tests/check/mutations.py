@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 from collections.abc import Callable
@@ -99,6 +100,9 @@ def _drop_location(data: Data, generator: random.Random) -> list[str] | None:
     data["start"] = [name for name in data["start"] if name != dropped]
     for location in data["locations"]:
         location["steps"] = [name for name in location["steps"] if name != dropped]
+        for kind in ("calls", "returns"):
+            if kind in location:
+                location[kind] = [edge for edge in location[kind] if edge["to"] != dropped]
     return [] if data["locations"] else None
 
 
@@ -153,6 +157,8 @@ def _change_number(key: str) -> Callable[[Data, random.Random], list[str] | None
 def _change_frame(data: Data, generator: random.Random) -> list[str] | None:
     location = _location(data, generator)
     frames = location["frames"]
+    if frames is None:
+        return None
     at = generator.randrange(len(frames))
     match generator.randrange(3):
         case 0:
@@ -162,6 +168,65 @@ def _change_frame(data: Data, generator: random.Random) -> list[str] | None:
         case _:
             frames[at] = hex(int(frames[at], 16) ^ 1 << generator.randrange(8))
     return [location["id"]]
+
+
+def _change_edge(data: Data, generator: random.Random) -> list[str] | None:
+    """A call or return where no call string is kept: none, elsewhere, or with another address pending."""
+    location = _location(data, generator)
+    edges = location.get(generator.choice(("calls", "returns")))
+    if not edges:
+        return None
+    at = generator.randrange(len(edges))
+    match generator.randrange(3):
+        case 0:
+            edges.pop(at)
+        case 1:
+            edges[at]["to"] = _location(data, generator)["id"]
+        case _:
+            edges[at]["expecting"] = hex(int(edges[at]["expecting"], 16) ^ 1 << generator.randrange(8))
+    return [location["id"]]
+
+
+def _change_note(data: Data, generator: random.Random) -> list[str] | None:
+    """What a step remembers: nothing, or something else."""
+    location = _location(data, generator)
+    notes = location.get("notes")
+    if not notes:
+        return None
+    at = generator.randrange(len(notes))
+    match generator.randrange(3):
+        case 0:
+            notes.pop(at)
+        case 1:
+            notes[at]["value"] = generator.choice(("fresh!1", "fresh!2", "0x0", "0x1"))
+        case _:
+            notes[at]["name"] = generator.choice(data["history"])["name"]
+    return [location["id"]]
+
+
+def _change_history(data: Data, generator: random.Random) -> list[str] | None:
+    """A variable that begins as something else, or is none."""
+    if not data["history"]:
+        return None
+    at = generator.randrange(len(data["history"]))
+    if generator.random() < 0.5:
+        data["history"].pop(at)
+    else:
+        data["history"][at]["begins"] = "" if data["history"][at]["begins"] else "mem"
+    return []
+
+
+def _change_text(data: Data, generator: random.Random) -> list[str] | None:
+    """One character of a text, with a fitting hash: another property, model or program."""
+    if not data["sources"]:
+        return None
+    source = generator.choice(data["sources"])
+    letters = [at for at, letter in enumerate(source["text"]) if letter.isalnum()]
+    at = generator.choice(letters)
+    other = generator.choice([letter for letter in "0aefln" if letter != source["text"][at]])
+    source["text"] = source["text"][:at] + other + source["text"][at + 1 :]
+    source["sha256"] = hashlib.sha256(source["text"].encode()).hexdigest()
+    return []
 
 
 KINDS: dict[str, Callable[[Data, random.Random], list[str] | None]] = {
@@ -180,4 +245,8 @@ KINDS: dict[str, Callable[[Data, random.Random], list[str] | None]] = {
     "change stack pointer": _change_number("stack_pointer"),
     "change frame pointer": _change_number("frame_pointer"),
     "change frame": _change_frame,
+    "change edge": _change_edge,
+    "change note": _change_note,
+    "change history": _change_history,
+    "change text": _change_text,
 }

@@ -24,6 +24,12 @@ TRUSTED = {
     "mcveto.program.image",
     "mcveto.program.program",
     "mcveto.program.spec",
+    # What else a question can rest on: the meaning of properties, library models and While programs.
+    "mcveto.program.while_program",
+    "mcveto.property.attach",
+    "mcveto.property.library",
+    "mcveto.whilelang.models",
+    "mcveto.whilelang.parser",
 }
 
 
@@ -40,7 +46,7 @@ def test_the_checker_imports_only_what_is_trusted() -> None:
 
 
 def test_the_checker_is_short() -> None:
-    """Lines that are neither blank nor documentation."""
+    """Lines that are neither blank nor documentation (docstrings, comments)."""
     total = 0
     for name in FILES:
         text = (FOLDER / name).read_text()
@@ -49,5 +55,5 @@ def test_the_checker_is_short() -> None:
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
                 prose.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
         lines = enumerate(text.splitlines(), 1)
-        total += sum(1 for number, line in lines if line.strip() and number not in prose)
+        total += sum(1 for number, line in lines if number not in prose and line.strip()[:1] not in ("", "#"))
     assert total < 800

@@ -25,6 +25,7 @@ KEYS = [
     "inputs",
     "confirmed_by",
     "assumptions",
+    "warnings",
     "stats",
     "proof",
     "command",
@@ -303,7 +304,7 @@ def test_one_rewritten_line_on_a_terminal(hard: list[str]) -> None:
 
     parent, child = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "mcveto", "verify", *hard, "--timeout", "3", "--seed", "1"],
+        [sys.executable, "-m", "mcveto", "verify", *hard, "--timeout", "6", "--seed", "1"],
         stdout=subprocess.PIPE,
         stderr=child,
         cwd=ROOT,

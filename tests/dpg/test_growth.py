@@ -5,9 +5,7 @@ from __future__ import annotations
 import struct
 import time
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
-from statistics import median
 
 from mcveto.dpg.driver import Driver, Limits, Progress
 from mcveto.program.image import load_image
@@ -49,7 +47,7 @@ def test_an_iteration_does_not_get_slower_with_the_graph(tmp_path: Path) -> None
 
     def report(progress: Progress) -> None:
         samples.append((progress.nodes, time.process_time()))
-        if progress.nodes >= 2100:
+        if progress.nodes >= 2110:
             raise Enough
 
     program = counting_loop(tmp_path, 2500)
@@ -58,8 +56,12 @@ def test_an_iteration_does_not_get_slower_with_the_graph(tmp_path: Path) -> None
         driver.run()
 
     def seconds_at(nodes: int) -> float:
-        window = [sample for sample in samples if nodes <= sample[0] < nodes + 100]
-        return median(after[1] - before[1] for before, after in pairwise(window))
+        """The mean cost of an iteration, where the machine did least besides."""
+        means = []
+        for first in range(nodes - 100, nodes + 100, 20):
+            (_, began), *others = [sample for sample in samples if first <= sample[0] < first + 20]
+            means.append((others[-1][1] - began) / len(others))
+        return min(means)
 
-    # Measured: 2.4 times; the margin is for machines that do other things.
-    assert seconds_at(2000) <= 4 * seconds_at(200)
+    # Measured: 1.8 to 1.95 times; the margin is for machines that do other things.
+    assert seconds_at(2000) <= 2.5 * seconds_at(200)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from mcveto.errors import InputFileError, UsageError
 from mcveto.property.library import find_typestate, library_names
 from mcveto.property.typestate import Configuration, Constant, Guard, Label, Name, Point, PointKind, Relation, Typestate
-from mcveto.property.typestate_parser import parse_typestate, read_typestate
+from mcveto.property.typestate_parser import parse_typestate, read_typestate_text
 from mcveto.property.typestate_printer import typestate_text
 from tests.counterexamples.strategies import automata
 
@@ -103,9 +103,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     binary = tmp_path / "x.fsm"
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputFileError, match="is not text"):
-        read_typestate(str(binary))
+        read_typestate_text(str(binary))
     with pytest.raises(InputFileError, match="cannot read"):
-        read_typestate(str(tmp_path))
+        read_typestate_text(str(tmp_path))
     with pytest.raises(UsageError, match="one of double-free"):
         find_typestate("no-such-property")
 

@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "property": {"program", "machine", "logic", "automata"},
     "dpg": {"property", "program", "machine", "logic", "automata"},
     "engines": {"dpg", "property", "program", "machine", "logic", "automata"},
-    "check": {"program", "machine"},
+    "check": {"property", "program", "whilelang", "machine"},
     "counterexamples": {"property", "program", "machine", "logic", "automata", "dpg"},
     "translate": {"program", "machine", "logic"},
     "report": set(),

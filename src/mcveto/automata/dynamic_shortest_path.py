@@ -15,7 +15,11 @@ graphs, at a fraction of the cost.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, KeysView
+
+_FAR = sys.maxsize
+"""Stands for the distance of a node that is not reached."""
 
 
 class DynamicShortestPath:
@@ -92,21 +96,24 @@ class DynamicShortestPath:
             self._successors[node][twin] = None
             self._predecessors[node][twin] = None
         self._successors[twin], self._predecessors[twin] = successors, predecessors
-        for source in predecessors:
-            self._successors[source][twin] = None
-        for target in successors:
-            self._predecessors[target][twin] = None
+        for following in map(self._successors.__getitem__, predecessors):
+            following[twin] = None
+        for preceding in map(self._predecessors.__getitem__, successors):
+            preceding[twin] = None
         distance = self._distance.get(node)
         if distance is not None:
             self._distance[twin] = distance
             self._tight[twin] = self._tight[node]
-            for target in successors:
-                if self._distance.get(target) == distance + 1:
-                    self._tight[target] += 1
+            for target in self._at_distance(distance + 1, successors):
+                self._tight[target] += 1
         if node in self._starts:
             self._starts.add(twin)
         if node in self._exits:
             self._add_exit(twin)
+
+    def predecessors(self, node: int) -> KeysView[int]:
+        """The sources of edges to `node` (which is not the goal), oldest edge first: a view that changes with them."""
+        return self._predecessors.setdefault(node, {}).keys()
 
     def distance(self, node: int) -> int | None:
         return self._distance.get(node)
@@ -167,22 +174,26 @@ class DynamicShortestPath:
             self._forget_support(node)
             self._distance[node] = candidate
             self._note_distance(node)
-            self._tight[node] = sum(self._distance.get(p) == candidate - 1 for p in self._predecessors.get(node, ()))
-            for successor in self._successors.get(node, ()):
-                self.work += 1
-                old = self._distance.get(successor)
-                if old is None or candidate + 1 < old:
+            self._tight[node] = len(self._at_distance(candidate - 1, self._predecessors.get(node, ())))
+            successors = self._successors.get(node, {})
+            self.work += len(successors)
+            of = self._distance.get
+            for successor in [s for s in successors if of(s, _FAR) > candidate]:
+                if of(successor) != candidate + 1:
                     heapq.heappush(heap, (candidate + 1, successor))
-                elif candidate + 1 == old and successor != node:
+                elif successor != node:
                     self._tight[successor] += 1
+
+    def _at_distance(self, distance: int, nodes: Iterable[int]) -> list[int]:
+        of = self._distance.get
+        return [node for node in nodes if of(node) == distance]
 
     def _forget_support(self, node: int) -> None:
         """The node's old distance no longer supports its successors."""
         old = self._distance.pop(node, None)
         if old is not None:
-            for successor in self._successors.get(node, ()):
-                if self._distance.get(successor) == old + 1:
-                    self._tight[successor] -= 1
+            for successor in self._at_distance(old + 1, self._successors.get(node, ())):
+                self._tight[successor] -= 1
 
     def _withdraw(self, roots: list[int]) -> None:
         """Re-evaluates the nodes that lost every shortest path."""
@@ -194,18 +205,20 @@ class DynamicShortestPath:
                 continue
             affected[node] = None
             old = self._distance.pop(node)
-            for successor in self._successors.get(node, ()):
-                self.work += 1
-                if self._distance.get(successor) == old + 1:
-                    self._tight[successor] -= 1
-                    if not self._tight[successor] and successor not in self._starts:
-                        queue.append(successor)
+            successors = self._successors.get(node, {})
+            self.work += len(successors)
+            for successor in self._at_distance(old + 1, successors):
+                self._tight[successor] -= 1
+                if not self._tight[successor] and successor not in self._starts:
+                    queue.append(successor)
         seeds = []
+        of = self._distance.get
         for node in affected:
-            candidates = [self._distance[p] + 1 for p in self._predecessors.get(node, ()) if p in self._distance]
-            self.work += len(candidates)
+            predecessors = self._predecessors.get(node, {})
+            self.work += len(predecessors)
+            nearest = min((of(p, _FAR) for p in predecessors), default=_FAR) + 1
             if node in self._starts:
-                candidates.append(0)
-            if candidates:
-                seeds.append((min(candidates), node))
+                nearest = 0
+            if nearest < _FAR:
+                seeds.append((nearest, node))
         self._settle(seeds)

@@ -14,23 +14,24 @@ Where `frames` is null, no call string is kept (recursion): then a location list
 other steps, each with the return address that is pending in the activation, and the claim is about the paths along
 these edges on which returns match calls.
 
+A proof that follows paths speaks of what was read earlier: `history` names variables that change only where a step has
+`notes`. They are the proof's alone. No run depends on them, so it may choose what they hold.
+
 The seal is a checksum: it finds a damaged file early. It proves nothing, and the checker does not rely on it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from mcveto.errors import InputFileError
 
-FORMAT = "mcveto-certificate-1"
+FORMAT = "mcveto-certificate-2"
 ANY = "any"
 HALT = "halt"
-MAX_BYTES = 1 << 28
 
 
 class Record(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -61,6 +62,24 @@ class Edge(Record):
     expecting: str
 
 
+class History(Record):
+    """A variable of the proof alone, which remembers something of the past of a run: `bits` wide, or of 0 bits if it
+    is a whole memory. It begins as the register or memory named `begins`, or as anything."""
+
+    name: str
+    bits: int
+    begins: str
+
+
+class Note(Record):
+    """What a step to `to` writes down: `value` is another variable of the history, a number, or fresh!K: the K-th value
+    that the step leaves open."""
+
+    to: str
+    name: str
+    value: str
+
+
 class Location(Record, omit_defaults=True):
     id: str
     pc: str
@@ -74,6 +93,16 @@ class Location(Record, omit_defaults=True):
     refuted: tuple[str, ...]
     calls: tuple[Edge, ...] = ()
     returns: tuple[Edge, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+class Source(Record):
+    """A text that the question rests on: a property file, the library models, or a While program."""
+
+    kind: str
+    name: str
+    sha256: str
+    text: str
 
 
 class Certificate(Record):
@@ -82,11 +111,19 @@ class Certificate(Record):
     binary: Binary
     spec: dict[str, Any]
     """As in a spec file, without the name of the binary."""
+    sources: tuple[Source, ...]
+    events: tuple[str, ...]
+    """Where events of typestate properties happen, beyond what their files say: NAME=KIND:ADDRESS."""
     question: Question
     assumptions: tuple[str, ...]
+    history: tuple[History, ...]
     start: tuple[str, ...]
     locations: tuple[Location, ...]
     seal: str = ""
+
+
+def source(kind: str, name: str, text: str) -> Source:
+    return Source(kind=kind, name=name, sha256=hashlib.sha256(text.encode()).hexdigest(), text=text)
 
 
 def sealed(certificate: Certificate) -> Certificate:
@@ -108,14 +145,3 @@ def from_text(text: str | bytes, name: str = "certificate") -> Certificate:
         return msgspec.json.decode(text, type=Certificate)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InputFileError(f"{name} is not a certificate: {error}") from None
-
-
-def read_certificate(path: str) -> Certificate:
-    try:
-        if not Path(path).is_file():
-            raise InputFileError(f"cannot read certificate {path}: no such file")
-        if Path(path).stat().st_size > MAX_BYTES:
-            raise InputFileError(f"certificate {path} is larger than {MAX_BYTES} bytes")
-        return from_text(Path(path).read_bytes(), path)
-    except (OSError, ValueError) as error:
-        raise InputFileError(f"cannot read certificate {path}: {error}") from None

@@ -7,6 +7,7 @@ as SMT-LIB text; `second` asks both about everything. An obligation that nobody 
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import re
 import time
@@ -29,11 +30,12 @@ MAX_ROUNDS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How to check: processes, seconds for one obligation, and whether Bitwuzla must agree on each."""
+    """How to check: processes, seconds for one obligation and for all of them, whether Bitwuzla must agree on each."""
 
     jobs: int = 1
     timeout: float = 60.0
     second: bool = False
+    seconds: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,9 @@ def check(certificate: Certificate, image: Image, effort: Effort) -> Checked:
             if found and (not problem or undecided):
                 problem, undecided = found, answer == "unknown"
             if problem and not undecided:
+                break
+            if time.monotonic() - started > effort.seconds:
+                problem, undecided = f"not all obligations were looked at in {effort.seconds:.0f} s", True
                 break
     except Rejected as error:
         problem, undecided = str(error), False
@@ -154,7 +159,8 @@ def _contradicted(obligation: Obligation, model: Any) -> list[Any]:
             while z3.is_store(memory):
                 memory = memory.children()[0]
             address = model.eval(index, model_completion=True).as_long()
-            byte = obligation.known(address) if z3.is_const(memory) else None
+            # Only of the memory of the state, not of one that the history remembers.
+            byte = obligation.known(address) if z3.is_const(memory) and str(memory) == "mem" else None
             fact = memory[z3.BitVecVal(address, index.size())] == byte if byte is not None else None
             if fact is not None and not z3.is_true(model.eval(fact, model_completion=True)):
                 facts[address] = fact

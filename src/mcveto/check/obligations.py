@@ -31,14 +31,23 @@ from mcveto.check.values import Formula, Vocabulary, all_of, allows, any_of, vec
 from mcveto.errors import McvetoError
 from mcveto.machine.memory import EXECUTE
 from mcveto.machine.pcode import Transfer
+from mcveto.machine.registers import Cell
 from mcveto.program.exits import exit_convention
 from mcveto.program.image import Image
 from mcveto.program.program import Program, make_program
-from mcveto.program.spec import Spec, parse_spec
+from mcveto.program.spec import parse_spec
+from mcveto.program.while_program import while_program
+from mcveto.property.attach import attach_sources, parse_event
+from mcveto.property.library import TypestateSource
+from mcveto.whilelang.models import catalogue
+from mcveto.whilelang.parser import parse
 
 PROPERTIES = ("reach", "return-address")
 Activation = tuple[str, int]
 _NUMBER = re.compile(r"0x(0|[1-9a-f][0-9a-f]*)")
+# No register has a name with "!", and no value that a step leaves open is part of the history.
+_HISTORY = re.compile(r"(?!fresh!)[A-Za-z_][A-Za-z0-9_.]*![A-Za-z0-9_.]+")
+_FRESH = re.compile(r"fresh![1-9][0-9]*")
 _CONDITION = re.compile(r"""\|[^|\\]*\||[()]|[^\s()|;"\\]+""")
 
 
@@ -60,18 +69,38 @@ def read_program(certificate: Certificate, image: Image) -> Program:
     if image.import_area is not None or image.unspecified:
         raise Rejected("the file depends on code or data that is not in it")
     try:
-        spec = parse_spec(certificate.spec, "the certificate's spec")
-        program = make_program(image, spec)
+        program, typestates = _derived_program(certificate, image)
     except McvetoError as error:
         raise Rejected(str(error)) from None
-    _require_same_question(certificate, program, spec)
+    _require_same_question(certificate, program, typestates)
     return program
 
 
-def _require_same_question(certificate: Certificate, program: Program, spec: Spec) -> None:
-    for item in spec.properties:
-        if item.name not in PROPERTIES:
-            raise Rejected(f"property {item.name} cannot be checked")
+def _derived_program(certificate: Certificate, image: Image) -> tuple[Program, tuple[str, ...]]:
+    """The program as the binary, the spec and the texts describe it, and the names of its typestate properties."""
+    given = [item.text for item in certificate.sources if item.kind in ("typestate", "while")]
+    if image.format == "while":
+        program = while_program(parse("".join(given), certificate.binary.name), certificate.binary.name)
+        expected = [file.source("while", certificate.binary.name, program.image.text)]
+        if program.image.sha256 != image.sha256 or certificate.spec or certificate.events:
+            raise Rejected("it is about another While program")
+        typestates: tuple[str, ...] = ()
+    else:
+        spec = parse_spec(certificate.spec, "the certificate's spec")
+        named = [str(item.argument) for item in spec.properties if item.name == "typestate"]
+        if len(named) != len(given) or any(item.name not in (*PROPERTIES, "typestate") for item in spec.properties):
+            raise Rejected("its property files are not those of its spec")
+        files = [TypestateSource(*item) for item in zip(named, given, strict=True)]
+        expected = [file.source("typestate", *item) for item in files]
+        expected += [file.source("model", item, catalogue.source(item)) for item in catalogue.FILES if spec.models]
+        attached = attach_sources(make_program(image, spec), files, tuple(map(parse_event, certificate.events)))
+        program, typestates = attached.program, attached.names
+    if certificate.sources != tuple(expected):
+        raise Rejected("its texts are not those that the question rests on")
+    return program, typestates
+
+
+def _require_same_question(certificate: Certificate, program: Program, typestates: tuple[str, ...]) -> None:
     asked = certificate.question
     for what, found, claimed in (
         ("entry", [program.entry], [asked.entry]),
@@ -81,7 +110,8 @@ def _require_same_question(certificate: Certificate, program: Program, spec: Spe
     ):
         if sorted(found) != list(map(_number, claimed)):
             raise Rejected(f"its {what} are not those of its spec")
-    if asked.properties != (PROPERTIES if program.targets else PROPERTIES[1:]):
+    named = any(item.name == "reach" for item in program.spec.properties)
+    if asked.properties != (*(PROPERTIES if named else PROPERTIES[1:]), *typestates):
         raise Rejected("its properties are not those of its spec")
     if certificate.assumptions != program.assumptions:
         raise Rejected("its assumptions are not those of the program")
@@ -103,6 +133,8 @@ class Checker:
             if location.id in self._places or location.id == HALT:
                 raise Rejected(f"{location.id} is listed twice")
             self._places[location.id] = self._place(location)
+        self._begins: list[tuple[Any, Any]] = []
+        self._history = self._read_history(certificate)
         self._invariants = self._parse(certificate)
         self._start = certificate.start
         nested = any(location.frames is None for location in self.locations)
@@ -118,9 +150,8 @@ class Checker:
         self._pending = self._pending_addresses() if nested else {}
 
     def _require_listed(self, names: Iterable[str]) -> None:
-        for name in names:
-            if name not in self._places:
-                raise Rejected(f"a step leads to {name}, which is not listed")
+        for name in sorted(set(names) - self._places.keys()):
+            raise Rejected(f"a step leads to {name}, which is not listed")
 
     def _place(self, location: file.Location) -> Place:
         """Obligation 2, and that the location is no target."""
@@ -150,6 +181,7 @@ class Checker:
         cells = self._program.decoder.layout.cells
         names = {cell.name: self._vocabulary.variable(cell) for cell in cells if cell.name in used}
         names["mem"] = self._vocabulary.memory
+        names |= self._history
         try:
             parsed = iter(z3.parse_smt2_string("\n".join(f"(assert {text})" for text in texts), decls=names))
             invariants = {
@@ -162,10 +194,40 @@ class Checker:
             raise Rejected("an invariant holds more than one condition")
         return invariants
 
+    def _read_history(self, certificate: Certificate) -> dict[str, Any]:
+        """The variables of the history by name, and as what they begin; none of them is part of the state."""
+        state = {cell.name: self._vocabulary.variable(cell) for cell in self._program.decoder.layout.cells}
+        state["mem"] = self._vocabulary.memory
+        history: dict[str, Any] = {}
+        for item in certificate.history:
+            if not _HISTORY.fullmatch(item.name) or item.name in (*history, *state) or not 0 <= item.bits <= 1024:
+                raise Rejected(f"'{item.name[:40]}' cannot be a variable of the history")
+            history[item.name] = variable = self._vocabulary.named(item.name, item.bits)
+            if item.begins and (item.begins not in state or state[item.begins].sort() != variable.sort()):
+                raise Rejected(f"{item.name} cannot begin as '{item.begins[:40]}'")
+            self._begins += [(variable, state[item.begins])] if item.begins else []
+        return history
+
+    def _noted(self, location: file.Location) -> dict[str, list[tuple[Any, Any]]]:
+        """What the steps to each location make of the history: its variables with their new values."""
+        noted: dict[str, list[tuple[Any, Any]]] = {}
+        for note in location.notes:
+            variable: Any = self._history.get(note.name)
+            value: Any = self._history.get(note.value)
+            if value is None and z3.is_bv(variable) and _FRESH.fullmatch(note.value):
+                value = z3.BitVec(note.value, variable.size())
+            elif value is None and z3.is_bv(variable) and _NUMBER.fullmatch(note.value):
+                value = z3.BitVecVal(_number(note.value), variable.size())
+            if variable is None or value is None or variable.sort() != value.sort():
+                raise Rejected(f"{location.id}: '{note.name[:40]}' cannot become '{note.value[:40]}'")
+            noted.setdefault(note.to, []).append((variable, value))
+        return noted
+
     def initiation(self) -> Obligation:
         """Obligation 4: the entry state is like the end of a step that nothing precedes."""
         entry, sentinel = self._program.entry, self._program.return_sentinel
         outcome = Outcome([], dict(self._program.registers), self._vocabulary.memory, Transfer.JUMP, entry, entry)
+        outcome.history = dict.fromkeys(self._start, self._begins)
         names = [name for name in self._start if self._places[name].frames in (None, (sentinel,))]
         return Obligation("initiation", (z3.Not(self._safe(outcome, names)),), self._space.initial_byte)
 
@@ -174,7 +236,9 @@ class Checker:
         place = self._places[location.id]
         before = [self._invariants[location.id]]
         before += [self._vocabulary.variable(cell) == value for cell, value in self._steps.pointers(place)]
+        noted = self._noted(location)
         for number, outcome in enumerate(self._steps.outcomes(place)):
+            outcome.history = noted
             what = f"step {number} of {location.id} at {location.pc}"
             if outcome.unsupported:
                 what, ends = f"{what} ({outcome.unsupported})", iter([z3.BoolVal(False)])
@@ -260,14 +324,12 @@ class Checker:
     def _arrives(self, outcome: Outcome, place: Place) -> Formula:
         """That the state after an outcome is one of the location: its pointers, its code, its invariant."""
         parts: list[Formula] = []
-        new: list[tuple[Any, Any]] = [(self._vocabulary.memory, outcome.memory)]
+        new = [(self._vocabulary.memory, outcome.memory), *outcome.history.get(place.name, ())]
         for number, value in outcome.registers.items():
             cell = self._program.decoder.layout.cells[number]
             new.append((self._vocabulary.variable(cell), self._vocabulary.after(cell, value)))
             parts += self._vocabulary.insignificant(cell, value)
-        for cell, expected in self._steps.pointers(place):
-            value = outcome.registers.get(cell.number, self._vocabulary.before(cell))
-            parts.append(vector(value, cell.bits) == expected)
+        parts += [self._value(outcome, cell) == expected for cell, expected in self._steps.pointers(place)]
         address = self._row.code_address(place.pc)
         for offset, byte in enumerate(b"".join(place.code)):
             if self._fixed_byte(address + offset) is None:
@@ -279,16 +341,13 @@ class Checker:
         convention = exit_convention(self._program)
         if convention is None:
             return z3.BoolVal(False)
-        parts = [
-            z3.Extract(
-                low + bits - 1,
-                low,
-                vector(outcome.registers.get(cell.number, self._vocabulary.before(cell)), cell.bits),
-            )
-            for cell, low, bits in self._program.decoder.layout.named(convention.number_register)
-        ]
+        pieces = self._program.decoder.layout.named(convention.number_register)
+        parts = [z3.Extract(low + bits - 1, low, self._value(outcome, cell)) for cell, low, bits in pieces]
         number = z3.Concat(*parts) if len(parts) > 1 else parts[0]
         return any_of([number == end for end in sorted(convention.numbers)])
+
+    def _value(self, outcome: Outcome, cell: Cell) -> Any:
+        return vector(outcome.registers.get(cell.number, self._vocabulary.before(cell)), cell.bits)
 
     def _fixed_byte(self, address: int) -> int | None:
         fixed = self._space.fixed_bytes(address, 1)

@@ -1,8 +1,9 @@
 """Replay: a counterexample on every machine that can run it, and what they say together.
 
 The reference emulator decides whether the inputs violate the property at all. Unicorn, and the processor of this
-computer where the program is made for it, then follow it instruction by instruction. A violation is *confirmed* if
-none of those that can run it contradicts; where the processor itself took part, it overrules Unicorn.
+computer where the program is made for it, or qemu-user where that is installed, then follow it instruction by
+instruction. A violation is *confirmed* if none of those that can run it contradicts; where the processor itself took
+part, it overrules Unicorn.
 """
 
 from __future__ import annotations
@@ -58,8 +59,9 @@ class Replay:
 
 def standard_followers() -> tuple[Callable[[Program], Follower], ...]:
     from mcveto.check.native_follower import NativeFollower
+    from mcveto.check.qemu_follower import QemuFollower
 
-    return (UnicornFollower, NativeFollower)
+    return (UnicornFollower, NativeFollower, QemuFollower)
 
 
 def replay(

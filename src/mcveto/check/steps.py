@@ -9,7 +9,8 @@ there: blocks are cut here, whatever the certificate thinks of them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from mcveto.check.values import CheckerDomain, Formula, Value, Vocabulary
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
@@ -51,6 +52,8 @@ class Outcome:
     """The address behind the last instruction: where a call is expected to return."""
     system_call: bool = False
     unsupported: str = ""
+    history: dict[str, list[tuple[Any, Any]]] = field(default_factory=dict)
+    """What becomes of the history, by the name of the location where the step ends."""
 
 
 class Steps:
@@ -73,8 +76,9 @@ class Steps:
         """The code of a location, decoded; raises Rejected where the image or the decoder disagree."""
         hook = self._program.hooks.get(place.pc)
         if hook is not None:
-            if place.code:
-                raise Rejected(f"{place.name} has code where the spec replaces a function")
+            # What a property watches is an instruction of the image; what the spec replaces has no bytes.
+            if place.code != ((hook.bytes,) if hook.bytes else ()):
+                raise Rejected(f"{place.name} has other code than what the spec or a property puts there")
             return [hook]
         if not place.code:
             raise Rejected(f"{place.name} has no code")

@@ -48,12 +48,18 @@ class Vocabulary:
 
     def __init__(self, layout: RegisterLayout, address_bits: int) -> None:
         self.layout = layout
-        self.memory = z3.Array("mem", z3.BitVecSort(address_bits), z3.BitVecSort(8))
+        self._address_bits = address_bits
+        self.memory = self.named("mem", 0)
+
+    def named(self, name: str, bits: int) -> Any:
+        """A variable of so many bits; of 0 bits, a memory."""
+        if bits == 0:
+            return z3.Array(name, z3.BitVecSort(self._address_bits), z3.BitVecSort(8))
+        return z3.Bool(name) if bits == 1 else z3.BitVec(name, bits)
 
     def variable(self, cell: Cell) -> Any:
         """What a register's name stands for in an invariant: its significant bits."""
-        bits = self.layout.significant_bits(cell)
-        return z3.Bool(cell.name) if bits == 1 else z3.BitVec(cell.name, bits)
+        return self.named(cell.name, self.layout.significant_bits(cell))
 
     def before(self, cell: Cell) -> Value:
         """A register's whole value in a state that nothing was done to; insignificant bits are zero."""

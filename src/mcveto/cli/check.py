@@ -14,12 +14,24 @@ import click
 if TYPE_CHECKING:
     from mcveto.check.certificate import Certificate
     from mcveto.check.discharge import Checked
+    from mcveto.program.image import Image
+
+
+MAX_BYTES = 1 << 28
 
 
 @click.command()
 @click.argument("proof")
 @click.argument("binary")
 @click.option("--spec", "spec_file", metavar="FILE", help="Require that the certificate answers this spec.")
+@click.option(
+    "--property",
+    "properties",
+    multiple=True,
+    metavar="NAME|FILE",
+    help="With --spec: typestate automata.",
+)
+@click.option("--event", "events", multiple=True, metavar="NAME=KIND:ADDRESS", help="With --spec: as in verify.")
 @click.option("--jobs", type=click.IntRange(1, 256), metavar="N", help="Processes (default: one per processor).")
 @click.option(
     "--timeout",
@@ -36,6 +48,8 @@ def command(
     proof: str,
     binary: str,
     spec_file: str | None,
+    properties: tuple[str, ...],
+    events: tuple[str, ...],
     jobs: int | None,
     timeout: float,
     second_solver: bool,
@@ -43,18 +57,13 @@ def command(
     quiet: bool,
 ) -> int:
     """Check that the certificate PROOF proves its claim about BINARY."""
-    from mcveto.check.certificate import read_certificate
     from mcveto.check.discharge import Effort, check
-    from mcveto.program.image import load_image
     from mcveto.report.json_file import require_writable, write_json
 
     require_writable(json_file)
-    certificate = read_certificate(proof)
-    arch, base = certificate.spec.get("arch"), certificate.spec.get("base")
-    image = load_image(
-        binary, arch=arch if isinstance(arch, str) else None, base=base if isinstance(base, int) else None
-    )
-    problem = "" if spec_file is None else _other_question(spec_file, certificate)
+    certificate = _read(proof)
+    image = _load(certificate, binary)
+    problem = "" if spec_file is None else _other_question(spec_file, properties, events, certificate)
     if problem:
         checked = None
     else:
@@ -69,14 +78,57 @@ def command(
     return 5 if problem else 0
 
 
-def _other_question(spec_file: str, certificate: Certificate) -> str:
+def _read(path: str) -> Certificate:
+    from pathlib import Path
+
+    from mcveto.check.certificate import from_text
+    from mcveto.errors import InputFileError
+
+    try:
+        if not Path(path).is_file():
+            raise InputFileError(f"cannot read certificate {path}: no such file")
+        if Path(path).stat().st_size > MAX_BYTES:
+            raise InputFileError(f"certificate {path} is larger than {MAX_BYTES} bytes")
+        return from_text(Path(path).read_bytes(), path)
+    except (OSError, ValueError) as error:
+        raise InputFileError(f"cannot read certificate {path}: {error}") from None
+
+
+def _load(certificate: Certificate, binary: str) -> Image:
+    """What the certificate is about: a binary, or the translation of a While program."""
+    from mcveto.program.image import load_image
+
+    if certificate.binary.isa == "while":
+        from mcveto.program.while_program import while_program
+        from mcveto.whilelang.parser import parse
+        from mcveto.whilelang.source import load_module
+
+        sources = [source for source in certificate.sources if source.kind == "while"]
+        theory = parse(sources[0].text, sources[0].name).theory if sources else None
+        return while_program(load_module(binary, theory), binary).image
+    arch, base = certificate.spec.get("arch"), certificate.spec.get("base")
+    return load_image(
+        binary, arch=arch if isinstance(arch, str) else None, base=base if isinstance(base, int) else None
+    )
+
+
+def _other_question(
+    spec_file: str, properties: tuple[str, ...], events: tuple[str, ...], certificate: Certificate
+) -> str:
     """What differs between the question of a spec file and that of the certificate, or ""."""
     from mcveto.certify import spec_mapping
     from mcveto.program.spec import load_spec
+    from mcveto.property.attach import event_text, parse_event, typestate_sources, with_typestates
 
-    wanted, found = spec_mapping(load_spec(spec_file)), certificate.spec
-    differ = sorted(key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key))
-    return f"it answers another spec: {', '.join(differ)} differ" if differ else ""
+    spec = with_typestates(load_spec(spec_file), properties)
+    wanted, found = spec_mapping(spec), certificate.spec
+    differ = {key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key)}
+    texts = [source.text for source in certificate.sources if source.kind == "typestate"]
+    if [source.text for source in typestate_sources(spec)] != texts:
+        differ.add("property files")
+    if tuple(event_text(parse_event(event)) for event in events) != certificate.events:
+        differ.add("events")
+    return f"it answers another spec: {', '.join(sorted(differ))} differ" if differ else ""
 
 
 def _print(headline: str, certificate: Certificate, checked: Checked | None, quiet: bool) -> None:
@@ -86,8 +138,9 @@ def _print(headline: str, certificate: Certificate, checked: Checked | None, qui
     if quiet or headline != "PROVED":
         return
     asked = certificate.question
-    reach = f"reach {' '.join(asked.targets)}, " if asked.targets else ""
-    print(one_line(f"checked: {reach}return-address, from {asked.entry}, halts {' '.join(asked.halts) or 'none'}"))
+    reach = f"reach {' '.join(asked.targets)}, " if "reach" in asked.properties else ""
+    properties = ", ".join(name for name in asked.properties if name != "reach")
+    print(one_line(f"checked: {reach}{properties}, from {asked.entry}, halts {' '.join(asked.halts) or 'none'}"))
     for assumption in certificate.assumptions:
         print(one_line(f"assumption: {assumption}"))
     if checked is not None:

@@ -90,7 +90,8 @@ def _dispatch(arguments: list[str]) -> int:
         return EXIT_USAGE
     except click.ClickException as error:
         command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "mcveto"
-        return _complain(f"{one_line(error.format_message()).rstrip('.')} (see {command} --help)", EXIT_USAGE)
+        message = one_line(" ".join(error.format_message().split())).rstrip(".")
+        return _complain(f"{message} (see {command} --help)", EXIT_USAGE)
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.exceptions.Abort:

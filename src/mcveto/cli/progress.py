@@ -47,7 +47,8 @@ class ProgressDisplay:
 def progress_line(progress: SearchProgress) -> str:
     counts = progress.counts
     if not counts.get("concrete_runs"):
-        return f"mcveto: {progress.seconds:.0f} s, first run"
+        states = f"{counts['nodes']} states of paths" if counts.get("nodes") else "first run"
+        return f"mcveto: {progress.seconds:.0f} s, {states}"
     frontier = f", frontier {progress.frontier}" if progress.frontier else ""
     return (
         f"mcveto: {progress.seconds:.0f} s, {counts['concrete_runs']} runs{frontier}, {counts['nodes']} nodes, "

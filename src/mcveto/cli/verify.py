@@ -122,6 +122,7 @@ def command(
         unwind=unwind,
         merge=merge,
         bitwise=bitwise,
+        certificate=proof is not None,
     )
     spec = with_typestates(read_spec(**options), typestates)
     if "reach" in properties and not any(item.name == "reach" for item in spec.properties):

@@ -387,15 +387,18 @@ def _operation(op: Op, names: dict[tuple[int, int], str]) -> str:
 @_file_options
 @click.option("--timeout", type=click.FloatRange(0.1, 1e6), default=60.0, show_default=True, help="Seconds.")
 @click.option("--seed", type=click.IntRange(0, 1 << 32), default=0)
-def verify_command(file: str, theory: str | None, timeout: float, seed: int) -> int:
+@click.option("--proof", metavar="FILE", help="Write the certificate of a proof, for `mcveto check FILE.json FILE.w`.")
+def verify_command(file: str, theory: str | None, timeout: float, seed: int, proof: str | None) -> int:
     """Lower FILE and let directed proof generation decide its contract, as it does for machine code."""
     from mcveto.program.while_program import entry_of, while_program
+    from mcveto.report.json_file import require_writable, write_text
     from mcveto.report.verdict_text import verdict_lines
     from mcveto.search import Question, search
     from mcveto.whilelang.checker import replay
     from mcveto.whilelang.report import counterexample_lines
 
     module = _load(file, theory)
+    require_writable(proof)
     answer = search(lambda: while_program(module, file), Question(timeout=timeout, seed=seed))
     verdict = answer.verdict
     found = None
@@ -412,4 +415,6 @@ def verify_command(file: str, theory: str | None, timeout: float, seed: int) -> 
             print(line)
     for line in counterexample_lines(found) if found is not None else ():
         print(line)
+    if proof is not None and verdict.kind == "proved":
+        write_text(proof, verdict.certificate)
     return verdict.exit_code

@@ -30,6 +30,7 @@ from mcveto.dpg.strengthen.candidates import (
     tightest,
 )
 from mcveto.dpg.strengthen.certify import CannotCertify, certify
+from mcveto.dpg.strengthen.code_ahead import CodeAhead
 from mcveto.dpg.strengthen.cuts import Shape
 from mcveto.dpg.strengthen.explore import Explorer
 from mcveto.dpg.strengthen.fuzz import Fuzzer
@@ -45,7 +46,7 @@ from mcveto.dpg.strengthen.widen import Widening
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 from mcveto.program.program import Program
-from mcveto.verdict import Verdict
+from mcveto.verdict import Verdict, self_check_reason
 
 FIRST_SEEDS = 3
 # Steps of the first run, of the other first ones and of directed tests; `Limits.run_steps` is for runs that must go on.
@@ -56,7 +57,9 @@ MAX_LOCATIONS = 1500
 DEEPEST_UNFOLDED = 30
 MAX_LEVELS = 200
 LEVELS_AT_ONCE = 3
-PAUSE_AFTER = 6.0
+FIRST_TURN = 1.0
+LONGEST_TURN = 8.0
+PAUSE_AFTER = 15.0
 PAUSE_SECONDS = 6.0
 PAUSE_SHARE = 0.3
 EXPLORE_SHARE = 0.3
@@ -66,6 +69,7 @@ VARIED_AT_ONCE = 10
 LOOP_VISITS = 30
 FUZZ_RUNS = 24
 FUZZ_STEPS = 300
+MAX_BY_MODE = 2500
 WIDENING_ROUNDS = 8
 WIDENING_RUNS = 60
 STEPS_BEHIND = 40
@@ -77,6 +81,8 @@ RECOMBINED_ITERATIONS = 12
 
 # A verdict within limits; told whether recursion is what made call strings useless.
 Otherwise = Callable[[Limits, bool], Verdict]
+# What is found in so many seconds, or in a turn that is not measured in time (None).
+Alongside = Callable[[float | None], Verdict | None]
 
 
 class GiveUp(Exception):
@@ -113,16 +119,22 @@ class AutoDriver(Driver):
         single_steps: bool = False,
         report: Callable[[Progress], None] | None = None,
         otherwise: Otherwise | None = None,
+        alongside: Alongside | None = None,
     ) -> None:
-        """`otherwise` is the strategy to ask where this one does not get on."""
+        """`otherwise` is the strategy to ask where this one does not get on, `alongside` one to take turns with."""
         super().__init__(program, limits, seed, single_steps, report, speculate=False)
         self._runner = self._bounded = _Runner(
             program, self.blocks, limits.run_steps, seed, deepest_recursion=DEEPEST_UNFOLDED
         )
-        self._queries = Queries(program, self._remaining)
+        self._queries = Queries(program, self._remaining_after_turns)
         self._explorer = Explorer(self.graph, self._steps, self._feasibility)
+        self._code_ahead = CodeAhead(program, self._steps, self.blocks, self.graph)
         self._thresholds = Thresholds()
         self._otherwise = otherwise
+        self._alongside = alongside
+        self._turn_seconds = 0.0
+        self._turns = 0
+        self._own_since = self._started
         self._paused = False
         self._ran_longer: set[Location] = set()
         self._fuzzed = False
@@ -144,6 +156,10 @@ class AutoDriver(Driver):
             return self._unknown("time-out")
         except Decided as decided:
             return decided.verdict
+        try:
+            self._take_turns(0.5 * self._remaining())
+        except Decided as decided:
+            return decided.verdict
         answer = self._by_splitting(self._remaining(), is_recursive)
         return answer if answer is not None else self._unknown(reason)
 
@@ -158,14 +174,32 @@ class AutoDriver(Driver):
         return dataclasses.replace(verdict, statistics={**verdict.statistics, **spent})
 
     def _pause(self) -> None:
-        """Once, when it takes longer: what splitting solves quickly should not have to wait for us."""
+        """What others solve quickly should not have to wait for us: takes turns with paths, and asks splitting once."""
+        own = time.monotonic() - self._own_since
+        if self._turn_seconds and own >= self._turn_seconds:
+            self._take_turns(min(0.6 * own, 0.5 * self._remaining()))
         if not self._paused and time.monotonic() - self._started > PAUSE_AFTER:
             self._paused = True
             answer = self._by_splitting(min(PAUSE_SECONDS, PAUSE_SHARE * self._remaining()))
             if answer is not None:
                 raise Decided(answer)
 
+    def _remaining_after_turns(self) -> float:
+        """Asked before every question to a solver: no stage is so long that nobody else gets a turn."""
+        self._pause()
+        return self._remaining()
+
+    def _take_turns(self, seconds: float | None) -> None:
+        answer = self._alongside(seconds) if self._alongside is not None else None
+        if answer is not None:
+            spent = {"seconds": round(time.monotonic() - self._started, 3)}
+            raise Decided(dataclasses.replace(answer, statistics={**answer.statistics, **spent}))
+        self._turn_seconds = FIRST_TURN if seconds is None else min(2 * self._turn_seconds, LONGEST_TURN)
+        self._turns += 1
+        self._own_since = time.monotonic()
+
     def _search(self) -> Verdict:
+        self._take_turns(None)
         self._bounded.limit(min(FIRST_STEPS, self._limits.run_steps))
         for seed in range(self._seed, self._seed + FIRST_SEEDS):
             found = self._execute(Choices(seed=seed))
@@ -197,6 +231,7 @@ class AutoDriver(Driver):
             if isinstance(found, Verdict):
                 return found
             self._tell()
+            self._pause()
             if len(self.graph.by_location) > MAX_LOCATIONS:
                 raise TooManyLocations
         return None
@@ -214,6 +249,8 @@ class AutoDriver(Driver):
         if self._is_safe(system):
             return self._certified(system)
         self._rounds += 1
+        if self._turns == 1:
+            self._take_turns(None)
         ahead = self._run_longer() or self._fuzz(system) or self._vary(system) or self._look_ahead(system)
         if ahead is None and self._rounds > 1 and self._size() == size:
             # It was not enough before to know the states of the runs.
@@ -239,13 +276,14 @@ class AutoDriver(Driver):
             stage(system)
             if self._is_safe(system):
                 return self._certified(system)
+        if self._look_behind(system):
+            return []
         strengthening = Strengthening(system)
         found: list[Path] | bool = False
         try:
             while not found and strengthening.level < MAX_LEVELS:
                 found = strengthening.run(LEVELS_AT_ONCE)
                 self._tell()
-                self._pause()
         finally:
             self.progress.refinements += strengthening.count
             self._remember(system, strengthening)
@@ -302,6 +340,11 @@ class AutoDriver(Driver):
             if isinstance(found, Verdict):
                 return found
 
+    def _look_behind(self, system: System) -> bool:
+        """Adds the code behind exits that are neither excluded nor taken; whether there was any."""
+        last = (step.trail[-1] for step in system.exits() if not self._excluded(system, step))
+        return self._code_ahead.add_behind(last) > 0
+
     def _is_safe(self, system: System) -> bool:
         return all(self._excluded(system, step) for step in system.exits())
 
@@ -337,7 +380,8 @@ class AutoDriver(Driver):
         for cut in system.cuts:
             places = open_places(system, cut, relevant.get(cut, ()), MAX_PLACES)
             candidates[cut] = dict.fromkeys(by_mode(system, cut, places, system.invariants[cut]))
-        self._keep(system, candidates)
+        if sum(map(len, candidates.values())) <= MAX_BY_MODE:
+            self._keep(system, candidates)
 
     def _keep(self, system: System, candidates: Candidates) -> None:
         for cut, found in surviving(system, candidates, background=system.invariants).items():
@@ -359,7 +403,7 @@ class AutoDriver(Driver):
         assert self._entry is not None
         problem = recheck(self._program, proof, self._steps, self._entry, max(10.0, self._limits.query_seconds))
         if problem:
-            raise GiveUp(f"self-check failed: {problem}")
+            raise GiveUp(self_check_reason(problem))
         evidence = evidence_of(self._program, self.graph)
         assumptions, statistics = self._program.assumptions, self._statistics()
         return Verdict("proved", assumptions=assumptions, statistics=statistics, proof=proof, evidence=evidence)

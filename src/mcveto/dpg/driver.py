@@ -28,11 +28,11 @@ from mcveto.dpg.replay import confirm
 from mcveto.dpg.runs import Choices, Ending, Run, Runner
 from mcveto.dpg.speculate import Speculation, apply
 from mcveto.dpg.steps import Literals, Steps
-from mcveto.dpg.violation_inputs import violation_inputs
+from mcveto.dpg.violation_inputs import violation_inputs, violation_warnings
 from mcveto.dpg.ways import Kind, Way
 from mcveto.logic.terms import FALSE, Term
 from mcveto.program.program import Program
-from mcveto.verdict import Verdict
+from mcveto.verdict import Verdict, self_check_reason
 
 
 @dataclass
@@ -306,7 +306,10 @@ class Driver:
         if not confirmed:
             return self._unknown("self-check failed: the counterexample does not replay")
         at = run.pc if name == "reach" else run.came_from
-        return Verdict("violated", name, reason, inputs, confirmed, self._program.assumptions, self._statistics(), at)
+        verdict = Verdict(
+            "violated", name, reason, inputs, confirmed, self._program.assumptions, self._statistics(), at
+        )
+        return replace(verdict, warnings=violation_warnings(run))
 
     def _proved(self) -> Verdict:
         assert self._entry is not None
@@ -318,7 +321,7 @@ class Driver:
         proof = proof_of(self.graph)
         problem = recheck(self._program, proof, self._steps, self._entry, max(10.0, self._limits.query_seconds))
         if problem:
-            return self._unknown(f"self-check failed: {problem}")
+            return self._unknown(self_check_reason(problem))
         evidence = evidence_of(self._program, self.graph)
         assumptions, statistics = self._program.assumptions, self._statistics()
         return Verdict("proved", assumptions=assumptions, statistics=statistics, proof=proof, evidence=evidence)

@@ -8,8 +8,8 @@ edges, and TS edges where no trace went. Invariants:
 - every step of the machine from a state of node n leads into a node n has an edge to, into a halt, or into TS if n
   has the TS edge.
 
-An edge that could not be decided is given up: it stays an edge, but paths no longer go along it, so that the search
-goes on elsewhere. Nothing is proved as long as such an edge can be reached.
+An edge that could not be decided is given up: it still stands for steps of the machine, but paths no longer go along
+it, so that the search goes on elsewhere. Nothing is proved as long as the source of such an edge can be reached.
 
 Folding a trace adds, for a new successor ℓ' of ℓ, edges only from the nodes of ℓ that still have their TS edge: a
 node whose TS edge was refuted cannot step outside the successors known at that time, hence not to ℓ'.
@@ -17,7 +17,7 @@ node whose TS edge was refuted cannot step outside the successors known at that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import astuple, dataclass, field
 
 from mcveto.automata.dynamic_shortest_path import DynamicShortestPath
@@ -60,13 +60,13 @@ class Node:
     literals: tuple[Term, ...]
     """The predicate is their conjunction."""
     witnesses: list[Witness] = field(default_factory=list)
-    edges: dict[Way, set[int]] = field(default_factory=dict)
+    edges: dict[Way, Set[int]] = field(default_factory=dict)
     is_start: bool = False
 
     @property
-    def successors(self) -> set[int]:
+    def successors(self) -> Set[int]:
         """The targets of internal edges."""
-        return self.edges.setdefault(INTERNAL, set())
+        return self.edges.get(INTERNAL, frozenset())
 
     def steps(self) -> Iterator[Edge]:
         for way, targets in sorted(self.edges.items()):
@@ -86,7 +86,6 @@ class Graph:
         self._splits: dict[int, list[tuple[Term, int]]] = {}
         """What was split off a node, in order: the predicate of the twin, and the twin."""
         self._known: dict[tuple[Location, Way], set[Location]] = {}
-        self._predecessors: dict[int, set[tuple[int, Way]]] = {TS: set()}
         self._to_ts = DynamicShortestPath(_WITNESSED)
         """The graph backwards: from TS to the nodes that have a witness."""
         self._to_ts.add_start(TS)
@@ -113,7 +112,7 @@ class Graph:
         known.add(target)
         self.successors[source].add(target)
         for number in self.by_location[source]:
-            if TS in self.nodes[number].edges.get(self.ts_way(way), ()):
+            if self._may_leave(Edge(number, self.ts_way(way), TS)):
                 for other in self.by_location[target]:
                     self.add_edge(Edge(number, way, other))
 
@@ -154,13 +153,9 @@ class Graph:
         return number
 
     def add_edge(self, edge: Edge) -> None:
-        self.nodes[edge.source].edges.setdefault(edge.way, set()).add(edge.target)
-        self._predecessors[edge.target].add((edge.source, edge.way))
         self._link(edge)
 
     def remove_edge(self, edge: Edge) -> None:
-        self.nodes[edge.source].edges.get(edge.way, set()).discard(edge.target)
-        self._predecessors[edge.target].discard((edge.source, edge.way))
         self.given_up.discard(edge)
         self._unlink(edge)
 
@@ -179,7 +174,7 @@ class Graph:
         self.by_location[node.location].append(twin.number)
         self._splits.setdefault(number, []).append((rho, twin.number))
         node.literals = _with(node.literals, t.bnot(rho))
-        self._copy_edges(node, twin)
+        self._share_given_up(number, twin.number)
         stay: list[Witness] = []
         go: list[Witness] = []
         for witness in node.witnesses:
@@ -230,6 +225,10 @@ class Graph:
     def _has_room(self, node: Node, witness: Witness) -> bool:
         return len(node.witnesses) < MAX_WITNESSES
 
+    def _may_leave(self, edge: Edge) -> bool:
+        """Whether an edge, given up or not, is there."""
+        return edge.target in self.nodes[edge.source].edges.get(edge.way, ()) or edge in self.given_up
+
     def _link(self, edge: Edge) -> None:
         self._to_ts.add_edge(edge.target, edge.source)
 
@@ -238,6 +237,10 @@ class Graph:
 
     def _start(self, node: Node) -> None:
         """The node is a start: all graphs that search from the start must know."""
+
+    def _attach_edges(self, node: Node) -> None:
+        """The edges of a new node are those that paths go along: kept once, seen here as they change."""
+        node.edges[INTERNAL] = self._to_ts.predecessors(node.number)
 
     def _witnesses_changed(self, node: Node) -> None:
         if node.witnesses:
@@ -249,23 +252,11 @@ class Graph:
         """Paths may go through `twin` wherever they may go through `number`."""
         self._to_ts.split(number, twin)
 
-    def _copy_edges(self, node: Node, twin: Node) -> None:
-        """Notes that the twin has all edges of the node, from and to; paths know it already."""
-        number = node.number
-        arriving = self._predecessors[number]
-        for source, way in arriving:
-            self.nodes[source].edges[way].add(twin.number)
-        self._predecessors[twin.number] = set(arriving)
-        predecessors = self._predecessors
-        for way, targets in node.edges.items():
-            twin.edges[way] = set(targets)
-            edge_from_twin = (twin.number, way)
-            for target in targets:
-                predecessors[target].add(edge_from_twin)
-        for edge in sorted(self.given_up, key=astuple) if self.given_up else ():
+    def _share_given_up(self, number: int, twin: int) -> None:
+        for edge in sorted(self.given_up, key=astuple):
             if edge.source == number or edge.target == number:
-                sources = {edge.source} | ({twin.number} if edge.source == number else set())
-                targets = {edge.target} | ({twin.number} if edge.target == number else set())
+                sources = {edge.source} | ({twin} if edge.source == number else set())
+                targets = {edge.target} | ({twin} if edge.target == number else set())
                 self.given_up.update(Edge(source, edge.way, target) for source in sources for target in targets)
 
     def _new_node(
@@ -274,11 +265,11 @@ class Graph:
         node = Node(self._next, location, literals, is_start=is_start)
         self._next += 1
         self.nodes[node.number] = node
-        self._predecessors[node.number] = set()
         if is_twin_of is not None:
             self._link_twin(is_twin_of, node.number)
         elif is_start:
             self._start(node)
+        self._attach_edges(node)
         return node
 
 

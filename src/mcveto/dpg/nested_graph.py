@@ -41,6 +41,8 @@ class Position(NamedTuple):
 class NestedGraph(Graph):
     def __init__(self, exits: Callable[[Location], Exits], sentinel: int) -> None:
         super().__init__()
+        self._targets: dict[int, dict[Way, set[int]]] = {}
+        self._sources: dict[int, set[tuple[int, Way]]] = {TS: set()}
         self._exits = exits
         self._sentinel = sentinel
         self._nested: IncrementalReachability[int] = IncrementalReachability()
@@ -76,6 +78,16 @@ class NestedGraph(Graph):
         if way.kind is Kind.CALL:
             self._add_address(way.address)
         super().add_successor(source, target, way)
+
+    def add_edge(self, edge: Edge) -> None:
+        self._targets[edge.source].setdefault(edge.way, set()).add(edge.target)
+        self._sources[edge.target].add((edge.source, edge.way))
+        super().add_edge(edge)
+
+    def remove_edge(self, edge: Edge) -> None:
+        self._targets[edge.source].get(edge.way, set()).discard(edge.target)
+        self._sources[edge.target].discard((edge.source, edge.way))
+        super().remove_edge(edge)
 
     def unstart(self, number: int) -> None:
         self.nodes[number].is_start = False
@@ -221,11 +233,26 @@ class NestedGraph(Graph):
 
     def _link_twin(self, number: int, twin: int) -> None:
         self._nested.split(number, twin)
+        self._copy_edges(number, twin)
         if number in self._returning:
             self._returning.add(twin)
         for callers in self._callers.values():
             if number in callers:
                 callers.add(twin)
+
+    def _copy_edges(self, number: int, twin: int) -> None:
+        """Notes that the twin has all edges of the node, from and to."""
+        self._targets[twin] = {way: set(targets) for way, targets in self._targets[number].items()}
+        for source, way in (*self._sources[number], *((twin, way) for n, way in self._sources[number] if n == number)):
+            self._targets[source][way].add(twin)
+        self._sources[twin] = set(self._sources[number])
+        for way, targets in self._targets[twin].items():
+            for target in targets:
+                self._sources[target].add((twin, way))
+
+    def _attach_edges(self, node: Node) -> None:
+        self._sources.setdefault(node.number, set())
+        node.edges = self._targets.setdefault(node.number, {})  # type: ignore[assignment]
 
 
 def _call_place(witness: Witness) -> Location | None:

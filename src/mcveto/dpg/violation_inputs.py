@@ -12,9 +12,18 @@ from collections.abc import Callable
 from mcveto.dpg.runs import Run
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.terms import Term, free_variables
+from mcveto.machine.pcode import FreshOrigin
 from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
 from mcveto.verdict import VerdictInput
+
+RESTS_ON_UNDEFINED = "the path depends on a value that the manual leaves undefined: another processor may not take it"
+
+
+def violation_warnings(run: Run) -> tuple[str, ...]:
+    """What a reader of the inputs should know: replay uses the same undefined values, other machines may not."""
+    undefined = {variable for variable, origin, _ in run.execution.fresh_values if origin is not FreshOrigin.INPUT}
+    return () if undefined.isdisjoint(free_variables(run.path)) else (RESTS_ON_UNDEFINED,)
 
 
 def violation_inputs(program: Program, run: Run) -> tuple[VerdictInput, ...]:

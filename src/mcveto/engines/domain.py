@@ -20,6 +20,16 @@ from mcveto.machine.registers import Cell, RegisterLayout
 from mcveto.machine.symbolic import SymbolicDomain, initial_register, truth
 
 
+class AccessLog(Protocol):
+    def read_register(self, number: int) -> None: ...
+
+    def write_register(self, number: int) -> None: ...
+
+    def load(self, address: int, size: int) -> None: ...
+
+    def store(self, address: int, size: int) -> None: ...
+
+
 class Decisions(Protocol):
     def decide(self, condition: Term) -> bool:
         """Which way this path goes."""
@@ -42,6 +52,7 @@ class PathDomain:
         self._space = space
         self._decisions = decisions
         self._region = space.regions[0]
+        self.accesses: AccessLog | None = None
         self._terms = SymbolicDomain(layout, space, lambda condition: True, lambda bits, origin, usual: usual)
 
     def constant(self, value: int, bits: int) -> Value:
@@ -92,23 +103,31 @@ class PathDomain:
         return as_value(t.concat(as_term(high, high_bits), as_term(low, low_bits)))
 
     def read_register(self, cell: Cell) -> Value:
+        if self.accesses is not None:
+            self.accesses.read_register(cell.number)
         value = self.registers.get(cell.number)
         if value is None:
             value = self.registers[cell.number] = initial_register(self._layout, cell)
         return value
 
     def write_register(self, cell: Cell, value: Value) -> None:
+        if self.accesses is not None:
+            self.accesses.write_register(cell.number)
         self.registers[cell.number] = value
 
     def load(self, address: Value, size: int) -> Value:
         if isinstance(address, int):
             self._check(address, size, READ)
+            if self.accesses is not None:
+                self.accesses.load(address, size)
             return self.memory.load(address, size)
         return self._decisions.load(address, size)
 
     def store(self, address: Value, value: Value, size: int) -> None:
         if isinstance(address, int):
             self._check(address, size, WRITE)
+            if self.accesses is not None:
+                self.accesses.store(address, size)
             self.memory.store(address, value, size)
         else:
             self._decisions.store(address, value, size)

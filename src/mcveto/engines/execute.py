@@ -22,6 +22,7 @@ from mcveto.engines.dead_operations import pruned
 from mcveto.engines.domain import PathDomain, as_term, as_value
 from mcveto.engines.memory import PathMemory, Value
 from mcveto.engines.queries import Model, No, Queries
+from mcveto.engines.record import Accesses, Recorder
 from mcveto.engines.state import START, Calls, Drawn, PathState, Script
 from mcveto.logic import terms as t
 from mcveto.logic.linear import constant_part
@@ -64,10 +65,12 @@ class Executor:
         self._interpreter: Interpreter[Value] = Interpreter(program.decoder)
         self._blocks = Blocks(program)
         self._pruned: dict[int, tuple[Instruction, ...]] = {}
+        self._whole: dict[int, tuple[Instruction, ...]] = {}
         self._domain = PathDomain(program.decoder.layout, program.space, self)
         self._exit = exit_convention(program)
         self._fresh_count = 0
         self.gaps: dict[str, None] = {}
+        self.recorder = Recorder()
         self.instructions = 0
         self.seen: set[tuple[int, bytes]] = set()
 
@@ -97,6 +100,7 @@ class Executor:
         domain.memory.journal.clear()
         try:
             block = self._fetch(state)
+            accesses = self._begin_node(state, block)
             for instruction in block[:-1]:
                 self._instruction = instruction
                 self._interpreter.execute(instruction, domain)
@@ -108,6 +112,8 @@ class Executor:
             self._log_before = state.log
             self._fresh = []
             domain.memory.journal.clear()
+            if accesses is not None:
+                accesses.is_certain = all(op.opcode != "CBRANCH" for op in last.ops)
             step = self._interpreter.execute(last, domain)
             self._leave(state, last, step)
         except Fault as fault:
@@ -117,6 +123,18 @@ class Executor:
         except Cut:
             pass
         return self._result
+
+    def _begin_node(self, state: PathState, block: tuple[Instruction, ...]) -> Accesses | None:
+        """Where what the block reads is written down; a state that executes an instruction again is no new node."""
+        if self._script.decisions:
+            accesses = self.recorder.accesses(state)
+        else:
+            accesses = self.recorder.enter(state, self._whole.get(state.pc, block))
+            start = self._row.code_address(state.pc)
+            if accesses is not None and state.pc not in self._whole:
+                accesses.load(start, sum(len(instruction.bytes) for instruction in block))
+        self._domain.accesses = accesses
+        return accesses
 
     def feasible(self, state: PathState) -> bool:
         """Whether some input takes this path; gives the state a model."""
@@ -160,7 +178,11 @@ class Executor:
         model = self._access(address, size, READ)
         bounds = self._queries.bounds(self._state.path, address, model, WIDEST_TABLE)
         cells = _cells(address, bounds, LOAD_CELLS)
+        for cell in cells:
+            if self._domain.accesses is not None:
+                self._domain.accesses.load(cell, size)
         if not cells:
+            self.recorder.give_up()
             return as_value(memory.load_anywhere(address, size))
         if len(cells) == 1:
             return memory.load(cells[0], size)
@@ -330,6 +352,7 @@ class Executor:
             block = self._blocks.fixed_block(state.pc)
             if block is None:
                 return self._single(state)
+            self._whole[state.pc] = block
             found = self._pruned[state.pc] = pruned(block, self._program.decoder.layout)
             self.seen.update((instruction.pc, instruction.bytes) for instruction in block)
         return found

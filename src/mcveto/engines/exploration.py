@@ -4,13 +4,14 @@ A pool of states, the next one by the policy's order; each is executed for one b
 fault, at a target (a violation, once it has been run), or because what it can do was done already from another state.
 All states ended and nothing left out: no input violates the property.
 
-Nothing of this is an inductive invariant that could be checked step by step. Instead, every "no" of the solver that
-something was left out for is asked again of another solver before PROVED is said (see `recheck`).
+Every "no" of the solver that something was left out for is asked again of another solver before PROVED is said (see
+`recheck`); what was explored is handed over as an invariant that can be checked step by step (see `record`).
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -64,10 +65,18 @@ class Exploration:
         self._joined = 0
 
     def run(self) -> Verdict:
-        first = self._executor.initial()
-        self._order.start(first)
-        self._push(first)
-        while True:
+        verdict = self.advance()
+        assert verdict is not None
+        return verdict
+
+    def advance(self, states: float = math.inf, until: float = math.inf) -> Verdict | None:
+        """Explores so many states more, or until a time on the monotonic clock; None if there are more to explore."""
+        if not self._pushed:
+            first = self._executor.initial()
+            self._order.start(first)
+            self._push(first)
+        while states > 0 and time.monotonic() < until:
+            states -= 1
             state = self._next()
             if state is None:
                 return self._finished()
@@ -76,6 +85,12 @@ class Exploration:
             found = self._explore(state)
             if found is not None:
                 return found
+        return None
+
+    @property
+    def got_stuck(self) -> bool:
+        """Whether more time for a question could have changed the outcome."""
+        return self._queries.got_stuck
 
     # The pool.
 
@@ -130,24 +145,27 @@ class Exploration:
     # One state.
 
     def _explore(self, state: PathState) -> Verdict | None:
-        program, row = self._program, self._program.decoder.row
+        program, row, recorder = self._program, self._program.decoder.row, self._executor.recorder
         address = row.code_address(state.pc)
         if address in program.targets:
             return self._violated(state) if self._executor.feasible(state) else None
         if address in program.halts or address == row.code_address(program.return_sentinel):
             self._paths += 1
+            recorder.halted(state)
             return None
         if not state.resumes and self._repeats(state):
             if not self._executor.feasible(state):
                 return None
             is_due = self._visited.is_due(state)
-            if is_due and self._visited.covers(state):
+            covering = self._visited.covers(state) if is_due else None
+            if covering is not None:
+                recorder.covered(state, covering.number, covering.renaming)
                 return None
             if self._beyond(state):
                 self._parked.append(state)
                 return None
             if is_due:
-                self._visited.remember()
+                self._visited.remember(recorder.upcoming)
         self._executed[state.pc] = self._executed.get(state.pc, 0) + 1
         source = state.place.pc if state.place is not None else state.pc
         result = self._executor.run(state)
@@ -162,6 +180,7 @@ class Exploration:
         for state in result.again:
             self._push(state)
         for transfer, state in result.successors:
+            self._executor.recorder.left(state)
             self._order.move(state, transfer, source)
             self._push(state)
         self._tell(source)
@@ -196,7 +215,8 @@ class Exploration:
         problem = recheck(self._queries, self._deadline)
         if problem:
             return self._unknown(problem)
-        return self._with_statistics(Verdict("proved", assumptions=self._program.assumptions))
+        proof = self._executor.recorder.proof()
+        return self._with_statistics(Verdict("proved", assumptions=self._program.assumptions, proof=proof))
 
     def _out_of_time(self) -> str:
         return "time-out" if not self._completed else f"time-out, no violation up to {self._completed}"

@@ -63,6 +63,7 @@ def merged(first: PathState, second: PathState, queries: Queries, program: Progr
         False,
         first.place,
         first.key,
+        tuple(dict.fromkeys((*first.origins, *second.origins))),
     )
 
 

@@ -40,7 +40,7 @@ class _Runner:
 def entrants(question: Question) -> Iterator[tuple[str, Question]]:
     """Who takes part, in the order in which simultaneous answers are taken."""
     yield "symex", replace(question, engine="symex", unwind=None)
-    yield "dpg", replace(question, engine="dpg", strategy="auto", unwind=None, merge=False)
+    yield "dpg", replace(question, engine="dpg", strategy="auto", unwind=None, merge=False, alongside=False)
     yield "bmc", replace(question, engine="bmc", merge=False)
     yield "dpg, strategy paper", replace(question, engine="dpg", strategy="paper", unwind=None, merge=False)
 

@@ -75,6 +75,8 @@ class Queries:
         """Conjunctions that have no model: what was left out was left out because of them."""
         self._no_model: set[frozenset[Term]] = set()
         self.count = 0
+        self.got_stuck = False
+        """Whether a question was given up for lack of time."""
 
     @property
     def _solver(self) -> Solver:
@@ -116,6 +118,7 @@ class Queries:
                 self._no_model.add(key)
                 return No.UNSAT
             if answer == "unknown":
+                self.got_stuck = True
                 return No.UNKNOWN
             found = self._read(formula, base)
             if found is not None:

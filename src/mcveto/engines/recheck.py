@@ -11,6 +11,7 @@ import time
 from mcveto.engines.queries import Queries
 from mcveto.logic.solver import make_solver
 from mcveto.logic.terms import Term
+from mcveto.verdict import self_check_reason
 
 _SECONDS = 10.0
 
@@ -36,5 +37,5 @@ def recheck(queries: Queries, deadline: float) -> str:
             if answer != "unknown":
                 break
         if answer != "unsat":
-            return f"self-check failed: a way that was left out is {answer}"
+            return self_check_reason(f"a way that was left out is {answer}")
     return ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from mcveto.dpg.location import Blocks
 from mcveto.dpg.replay import confirm
 from mcveto.dpg.runs import Choices, Ending, Run, Runner
-from mcveto.dpg.violation_inputs import violation_inputs
+from mcveto.dpg.violation_inputs import violation_inputs, violation_warnings
 from mcveto.engines.queries import Model
 from mcveto.engines.state import PathState, drawn
 from mcveto.logic import terms as t
@@ -45,7 +45,8 @@ def replayed(program: Program, state: PathState) -> Verdict | str:
     name = "reach" if run.ending is Ending.TARGET else "return-address"
     reason = f"{run.pc:#x} is reached" if name == "reach" else run.detail
     at = run.pc if name == "reach" else run.came_from
-    return Verdict("violated", name, reason, violation_inputs(program, run), confirmed, program.assumptions, at=at)
+    inputs, warnings = violation_inputs(program, run), violation_warnings(run)
+    return Verdict("violated", name, reason, inputs, confirmed, program.assumptions, at=at, warnings=warnings)
 
 
 def choices_of(program: Program, state: PathState, model: Model) -> Choices:

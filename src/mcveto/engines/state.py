@@ -107,8 +107,21 @@ class PathState:
     place: Place | None = None
     key: tuple[int, ...] = ()
     """Its place in the order of exploration."""
+    origins: tuple[int, ...] = ()
+    """The nodes of the record that it comes from (see `record`)."""
 
     def fork(self, pc: int, registers: dict[int, Value], memory: PathMemory, model: Model | None) -> PathState:
         return PathState(
-            pc, registers, memory, self.path.copy(), self.calls, model, self.log, self.steps, START, False, self.place
+            pc,
+            registers,
+            memory,
+            self.path.copy(),
+            self.calls,
+            model,
+            self.log,
+            self.steps,
+            START,
+            False,
+            self.place,
+            origins=self.origins,
         )

@@ -26,7 +26,20 @@ MAX_TERMS = 400
 # After so many visits of a place that nothing covered, only every second one is compared, then every fourth, …
 PATIENCE = 64
 
-Signature = tuple[tuple[Term, ...], frozenset[Term]]
+
+class Signature(NamedTuple):
+    """A state under new names for inputs, what its path says about it, and the inputs in the order of the names."""
+
+    values: tuple[Term, ...]
+    conjuncts: frozenset[Term]
+    inputs: tuple[Term, ...]
+
+
+class Covering(NamedTuple):
+    """The number that was given with the earlier state, and its inputs with those that they stand for."""
+
+    number: int
+    renaming: tuple[tuple[Term, Term], ...]
 
 
 class _Described(NamedTuple):
@@ -41,7 +54,7 @@ class Visited:
     def __init__(self, queries: Queries, memory: Term) -> None:
         self._queries = queries
         self._memory = memory
-        self._seen: dict[tuple[object, ...], list[_Described | Signature]] = {}
+        self._seen: dict[tuple[object, ...], list[tuple[int, _Described | Signature]]] = {}
         self._visits: dict[int, int] = {}
         self._last = _Described((), (), ())
 
@@ -57,34 +70,37 @@ class Visited:
         visits = self._visits[state.pc] = self._visits.get(state.pc, 0) + 1
         return visits % (1 << (visits // PATIENCE).bit_length()) == 0 or visits < PATIENCE
 
-    def covers(self, state: PathState) -> bool:
-        """Whether an earlier state covers this one; to be asked only of states whose path has a model."""
+    def covers(self, state: PathState) -> Covering | None:
+        """The earlier state that covers this one; to be asked only of states whose path has a model."""
         described = self._last = _describe(state)
         earlier = self._seen.get(described.known)
         if not earlier or len(described.values) > MAX_TERMS:
-            return False
-        values, conjuncts = self._signature(described)
-        for number, item in enumerate(earlier):
+            return None
+        later = self._signature(described)
+        for at, (number, item) in enumerate(earlier):
             if isinstance(item, _Described):
-                item = earlier[number] = self._signature(item)
-            if item[0] == values and item[1] <= conjuncts:
+                item = self._signature(item)
+                earlier[at] = number, item
+            if item.values == later.values and item.conjuncts <= later.conjuncts:
                 self._visits[state.pc] = 0
-                return True
-        return False
+                return Covering(number, tuple(zip(item.inputs, later.inputs, strict=False)))
+        return None
 
-    def remember(self) -> None:
-        """The state that was just asked about is going to be explored."""
+    def remember(self, number: int) -> None:
+        """The state that was just asked about is going to be explored, as the node of this number."""
         described = self._last
         if len(described.values) <= MAX_TERMS:
-            self._seen.setdefault(described.known, []).append(described)
+            self._seen.setdefault(described.known, []).append((number, described))
 
     def _signature(self, described: _Described) -> Signature:
         """What the state is and what its path says about it, both with new names for inputs."""
         # Bytes of the entry memory are part of every state.
         about = Path(self._queries.table, described.path).about([*described.values, self._memory])
         ordered = [*described.values, *sorted(about, key=lambda term: term.serial)]
-        rename = Substitution(_names(ordered)).apply
-        return tuple(rename(value) for value in described.values), frozenset(rename(term) for term in about)
+        names = _names(ordered)
+        rename = Substitution(names).apply
+        values = tuple(rename(value) for value in described.values)
+        return Signature(values, frozenset(rename(term) for term in about), tuple(names))
 
 
 def _describe(state: PathState) -> _Described:

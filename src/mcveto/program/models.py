@@ -17,6 +17,7 @@ from mcveto.program.spec import Address, InputCall, Spec
 HEAP_BYTES = 1 << 16
 GRANULE = 16
 _INPUT_BITS = 16
+MODEL_INPUT = "a library model"
 
 
 @dataclass(slots=True)
@@ -73,7 +74,7 @@ def bind_models(
         area = free_area(taken, lowering.area_bytes, row.address_bits)
         taken.append((area, area + lowering.area_bytes))
         bound.hooks.update(lowering.hooks(entry, area))
-    bound.input_calls = (*spec.input_calls, InputCall("a library model", _INPUT_BITS))
+    bound.input_calls = (*spec.input_calls, InputCall(MODEL_INPUT, _INPUT_BITS))
     names = ", ".join(sorted(set(places.values())))
     bound.assumptions.append(f"library models stand for {names}; what is in the binary at their addresses is not run")
     for name in sorted(set(places.values())):

@@ -119,15 +119,17 @@ def while_program(module: Module, path: str = "<while>") -> Program:
         regions.append(
             RegionSpec("Mem", cells[0], lowered.memory_bytes, READ | WRITE, b"", ((0, lowered.memory_bytes),))
         )
+    text = module_text(module)
     image = Image(
         path=path,
-        sha256=hashlib.sha256(module_text(module).encode()).hexdigest(),
+        sha256=hashlib.sha256(text.encode()).hexdigest(),
         format="while",
         isa="while",
         entry=lowered.entry,
         base=CODE_BASE,
         segments=(code,),
         symbols={f"abort_{kind}": address for kind, address in lowered.aborts.items()},
+        text=text,
     )
     stack = stack_region([(region.start, region.end) for region in regions], STACK_BYTES, 8 * WORD)
     undetermined = Undetermined(image, decoder, (stack.start, stack.end))

@@ -11,8 +11,9 @@ from mcveto.errors import UsageError
 from mcveto.program.program import Program
 from mcveto.program.spec import PropertySpec, Spec
 from mcveto.property.ghost import watch
-from mcveto.property.library import find_typestate
+from mcveto.property.library import TypestateSource, find_typestate, find_typestate_source
 from mcveto.property.typestate import Point, PointKind, Typestate
+from mcveto.property.typestate_parser import parse_typestate
 from mcveto.verdict import Verdict
 
 EventPoint = tuple[str, Point | None]
@@ -26,6 +27,9 @@ class Attached:
     errors: dict[int, tuple[str, str]] = field(default_factory=dict)
     watched: frozenset[int] = frozenset()
     """The program counters at which events happen."""
+    sources: tuple[TypestateSource, ...] = ()
+    """The files of the properties, from which all of this can be derived again."""
+    events: tuple[EventPoint, ...] = ()
 
     def explained(self, verdict: Verdict) -> Verdict:
         """A violation by one of the properties' targets, told as the property's."""
@@ -40,7 +44,17 @@ class Attached:
 
 def attach(program: Program, events: Sequence[EventPoint] = ()) -> Attached:
     """The program with its spec's typestate properties watched; raises UsageError or InputFileError."""
-    automata = [_find(program, str(item.argument)) for item in program.spec.properties if item.name == "typestate"]
+    return attach_sources(program, typestate_sources(program.spec), events)
+
+
+def typestate_sources(spec: Spec) -> list[TypestateSource]:
+    """The files of a spec's typestate properties; raises UsageError or InputFileError."""
+    return [_find(spec, str(item.argument)) for item in spec.properties if item.name == "typestate"]
+
+
+def attach_sources(program: Program, sources: Sequence[TypestateSource], events: Sequence[EventPoint]) -> Attached:
+    """The program with the properties that these texts describe watched; raises UsageError or InputFileError."""
+    automata = [parse_typestate(source.text, source.path) for source in sources]
     bindings = bindings_of(events, automata)
     attached = Attached(program)
     for number, automaton in enumerate(automata):
@@ -52,7 +66,7 @@ def attach(program: Program, events: Sequence[EventPoint] = ()) -> Attached:
             {**attached.errors, **watched.errors},
             attached.watched | watched.events.keys(),
         )
-    return attached
+    return replace(attached, sources=tuple(sources), events=tuple(events))
 
 
 def bindings_of(events: Sequence[EventPoint], automata: Sequence[Typestate]) -> dict[str, list[Point]]:
@@ -93,10 +107,18 @@ def parse_event(text: str) -> EventPoint:
     return name.strip(), Point(kinds[kind.strip()], int(where, 0 if "x" in where.lower() else 10) if number else where)
 
 
-def _find(program: Program, name: str) -> Typestate:
+def event_text(event: EventPoint) -> str:
+    """As `parse_event` reads it."""
+    name, point = event
+    if point is None:
+        return f"{name}=none"
+    return f"{name}={point.kind.value}:{point.where if isinstance(point.where, str) else hex(point.where)}"
+
+
+def _find(spec: Spec, name: str) -> TypestateSource:
     """Relative to the spec file if it is there, else as on the command line."""
-    if program.spec.path is not None:
-        beside = Path(program.spec.path).parent / name
+    if spec.path is not None:
+        beside = Path(spec.path).parent / name
         if beside.is_file():
-            return find_typestate(str(beside))
-    return find_typestate(name)
+            return find_typestate_source(str(beside))
+    return find_typestate_source(name)

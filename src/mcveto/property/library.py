@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 from mcveto.errors import UsageError
 from mcveto.property.typestate import Typestate
-from mcveto.property.typestate_parser import parse_typestate, read_typestate
+from mcveto.property.typestate_parser import parse_typestate, read_typestate_text
 
 SUFFIX = ".fsm"
 
@@ -19,12 +20,23 @@ def library_names() -> list[str]:
 
 def find_typestate(name: str) -> Typestate:
     """The automaton in the file `name`, or the bundled one of that name (with or without .fsm)."""
+    source = find_typestate_source(name)
+    return parse_typestate(source.text, source.path)
+
+
+class TypestateSource(NamedTuple):
+    path: str
+    text: str
+
+
+def find_typestate_source(name: str) -> TypestateSource:
+    """The file of an automaton, not read yet."""
     if _is_file(name):
-        return read_typestate(name)
+        return TypestateSource(name, read_typestate_text(name))
     bundled = name.removesuffix(SUFFIX)
     if bundled in library_names():
         text = files(__package__).joinpath(f"library/{bundled}{SUFFIX}").read_text(encoding="utf-8")
-        return parse_typestate(text, f"{bundled}{SUFFIX}")
+        return TypestateSource(f"{bundled}{SUFFIX}", text)
     raise UsageError(f"there is no property file '{name[:100]}'", f"a path, or one of {', '.join(library_names())}")
 
 

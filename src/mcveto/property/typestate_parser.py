@@ -73,8 +73,8 @@ _RELATIONS = {
 }
 
 
-def read_typestate(path: str) -> Typestate:
-    """The automaton in a file; raises InputFileError."""
+def read_typestate_text(path: str) -> str:
+    """The text of a property file; raises InputFileError."""
     try:
         content = Path(path).read_bytes()
     except (OSError, ValueError) as error:
@@ -83,10 +83,9 @@ def read_typestate(path: str) -> Typestate:
     if len(content) > MAX_BYTES:
         raise InputFileError(f"{path} is too large for a property ({len(content)} bytes)")
     try:
-        text = content.decode()
+        return content.decode()
     except UnicodeDecodeError:
         raise InputFileError(f"{path} is not text", "a property file is UTF-8") from None
-    return parse_typestate(text, path)
 
 
 def parse_typestate(text: str, path: str = "<text>") -> Typestate:

@@ -30,6 +30,7 @@ def verdict_record(
         "inputs": [{"value": item.value, "bits": item.bits, "where": item.where} for item in verdict.inputs],
         "confirmed_by": list(verdict.confirmed_by),
         "assumptions": list(verdict.assumptions),
+        "warnings": list(verdict.warnings),
         "stats": {name: verdict.statistics.get(name) for name in STATISTICS},
         "proof": {"file": proof_file, **verdict.support, "warnings": list(verdict.warnings)} if proved else None,
         "command": command,

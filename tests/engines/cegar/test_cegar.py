@@ -76,7 +76,6 @@ def test_a_violation_is_told_as_assembly() -> None:
 
 @pytest.mark.parametrize(("missing", "kind"), [(0, "proved"), (1, "violated")])
 def test_typestate_properties_are_watched(missing: int, kind: str) -> None:
-    """Without a certificate the proof is proved again by the engine itself."""
     stem = EXAMPLES / "typestate" / "ppc32-be" / f"driver-MISSING-{missing}"
     spec = with_typestates(load_spec(f"{stem}.yaml"), ["lock"])
     verdict = search(lambda: load_program(f"{stem}.sym.elf", spec), Question("cegar", timeout=SECONDS)).verdict

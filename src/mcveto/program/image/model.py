@@ -88,6 +88,8 @@ class Image:
     yet no access is a fault: code and data exist in another module and are simply not known."""
     frame_table: tuple[int, int] | None = None
     """Address range of the `.eh_frame` data, when there is one."""
+    text: str = field(default="", repr=False)
+    """The source of which this is the translation, where there is one (While programs)."""
     _cache: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     @property

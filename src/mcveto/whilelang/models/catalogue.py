@@ -21,10 +21,18 @@ class Model:
     heap: bool = False
 
 
+FILES = ("library.w", "models.toml")
+
+
+def source(name: str) -> str:
+    """The text of one of the files of which the models are made."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
 @cache
 def models() -> dict[str, Model]:
     """Every model by the name of its function."""
-    raw = tomllib.loads(files(__package__).joinpath("models.toml").read_text(encoding="utf-8"))
+    raw = tomllib.loads(source("models.toml"))
     return {
         name: Model(name, tuple(item["assumes"]), item.get("ends", False), item.get("heap", False))
         for name, item in raw.items()
@@ -34,8 +42,7 @@ def models() -> dict[str, Model]:
 @cache
 def library(bits: int) -> Module:
     """The models' procedures in numbers of an address's width."""
-    text = files(__package__).joinpath("library.w").read_text(encoding="utf-8")
-    return parse(text, "library.w", f"u{bits}")
+    return parse(source("library.w"), "library.w", f"u{bits}")
 
 
 def procedure(name: str, bits: int) -> Procedure:

@@ -1,0 +1,55 @@
+"""Explorations that take turns with a search for invariants, in the same process.
+
+Programs whose paths all end are decided faster by following them than by any invariant, with paths kept apart (few
+long ones) or merged (many that meet); others never come to an end that way. Nobody knows beforehand, so the search for
+invariants hands over now and then. The first turns are counted in states, not in seconds: what is decided there is
+decided the same way each time.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+
+from mcveto.engines.exploration import Exploration, Policy, Report
+from mcveto.program.program import Program
+from mcveto.verdict import Verdict
+
+FIRST_STATES = 600
+MORE_STATES = 1000
+LONGEST_COUNTED = 0.6
+# Seconds for one question to the solver; an exploration that got stuck on one starts over with the next.
+QUERY_SECONDS = (0.5, 4.0, 30.0)
+POLICIES = {"symex": Policy(merges=False, asks_at_forks=True), "bmc": Policy(merges=True, asks_at_forks=False)}
+
+
+class Alongside:
+    def __init__(self, program: Program, seconds: float, report: Report | None = None) -> None:
+        self._program = program
+        self._report = report
+        self._deadline = time.monotonic() + seconds
+        self._states = FIRST_STATES
+        self._attempts = dict.fromkeys(POLICIES, 0)
+        self._explorations = {name: self._new(name) for name in POLICIES}
+
+    def turn(self, seconds: float | None) -> Verdict | None:
+        """What is found in so many seconds, or (None) in so many states, if it decides."""
+        states, self._states = self._states, MORE_STATES
+        share = LONGEST_COUNTED if seconds is None else seconds / max(1, len(self._explorations))
+        for name, exploration in list(self._explorations.items()):
+            verdict = exploration.advance(states if seconds is None else math.inf, time.monotonic() + share)
+            if verdict is None:
+                continue
+            if verdict.kind != "unknown":
+                return replace(verdict, found_by=name)
+            self._attempts[name] += 1
+            if exploration.got_stuck and self._attempts[name] < len(QUERY_SECONDS):
+                self._explorations[name] = self._new(name)
+            else:
+                del self._explorations[name]
+        return None
+
+    def _new(self, name: str) -> Exploration:
+        policy = replace(POLICIES[name], query_seconds=QUERY_SECONDS[self._attempts[name]])
+        return Exploration(self._program, policy, self._deadline - time.monotonic(), self._report)

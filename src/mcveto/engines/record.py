@@ -1,0 +1,225 @@
+"""What an exploration did, as a proof: one node for each state that was explored, with the steps between them.
+
+A node is the state before a block, in terms of what the run drew earlier (inputs, undefined values, registers and
+memory at entry). It describes every state that gets there: an invariant, once those values are remembered, which is the
+history of a certificate (see `check.certificate`). States that were merged are one node; a state that an earlier one
+covers is a step back to that node, with its values under the earlier one's names.
+
+Only what is read later is kept of a state: registers and bytes that are live, by a pass backwards over the nodes. Where
+memory is an array term (a symbolic address with many cells) nothing is recorded, and no proof is handed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mcveto.engines.memory import Cell, Value
+from mcveto.engines.state import Drawn, Log, PathState
+from mcveto.logic import terms as t
+from mcveto.logic.terms import Term
+from mcveto.machine.pcode import Instruction
+
+# Registers and bytes in all nodes together; beyond, the proof would be too long to be of use.
+MAX_VALUES = 1_000_000
+
+
+@dataclass(slots=True)
+class Accesses:
+    """What a block reads of the state before it, and what it certainly overwrites."""
+
+    read: set[int] = field(default_factory=set)
+    """Numbers of register cells."""
+    written: set[int] = field(default_factory=set)
+    loaded: set[int] = field(default_factory=set)
+    """Addresses."""
+    stored: set[int] = field(default_factory=set)
+    is_certain: bool = True
+    """Whether what is executed now is executed on every way through the block."""
+
+    def read_register(self, number: int) -> None:
+        if number not in self.written:
+            self.read.add(number)
+
+    def write_register(self, number: int) -> None:
+        if self.is_certain:
+            self.written.add(number)
+
+    def load(self, address: int, size: int) -> None:
+        self.loaded.update(at for at in range(address, address + size) if at not in self.stored)
+
+    def store(self, address: int, size: int) -> None:
+        if self.is_certain:
+            self.stored.update(range(address, address + size))
+
+
+Renaming = tuple[tuple[Term, Term], ...]
+"""Variables of a node with the variables or constants that they stand for."""
+
+
+@dataclass(slots=True)
+class Node:
+    pc: int
+    block: tuple[Instruction, ...]
+    registers: dict[int, Value]
+    cells: dict[int, Cell]
+    frames: tuple[int, ...]
+    path: tuple[Term, ...]
+    log: Log
+    values: dict[Term, int]
+    """A model of the path."""
+    accesses: Accesses
+    steps: dict[int, None] = field(default_factory=dict)
+    halts: bool = False
+    drawn: tuple[Term, ...] = ()
+    """The values that the block leaves open, in order."""
+    renamings: dict[int, Renaming] = field(default_factory=dict)
+    """For steps to a node that covers the state."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathProof:
+    """All that was explored; the first node is the entry."""
+
+    nodes: tuple[Node, ...]
+    live_registers: tuple[frozenset[int], ...]
+    live_bytes: tuple[frozenset[int], ...]
+
+
+class Recorder:
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._values = 0
+        self._given_up = False
+
+    def give_up(self) -> None:
+        """No proof will be handed over."""
+        self._given_up = True
+        self.nodes.clear()
+
+    @property
+    def upcoming(self) -> int:
+        return len(self.nodes)
+
+    def enter(self, state: PathState, block: tuple[Instruction, ...]) -> Accesses | None:
+        """A state is about to be executed; None if nothing is recorded."""
+        if self._given_up:
+            return None
+        self._values += len(state.registers) + len(state.memory.cells) + len(state.path.terms)
+        if state.memory.clouds or self._values > MAX_VALUES:
+            self.give_up()
+            return None
+        number = len(self.nodes)
+        for origin in state.origins:
+            self.nodes[origin].steps[number] = None
+        state.origins = (number,)
+        frames: list[int] = []
+        calls = state.calls
+        while calls is not None:
+            frames.append(calls.address)
+            calls = calls.parent
+        node = Node(
+            state.pc,
+            block,
+            dict(state.registers),
+            dict(state.memory.cells),
+            tuple(reversed(frames)),
+            tuple(state.path.terms),
+            state.log,
+            state.model.values if state.model is not None else {},
+            Accesses(),
+        )
+        self.nodes.append(node)
+        return node.accesses
+
+    def accesses(self, state: PathState) -> Accesses | None:
+        """Of the node that the state goes on from."""
+        return None if self._given_up else self.nodes[state.origins[0]].accesses
+
+    def left(self, state: PathState) -> None:
+        """A state has left its block: what the block has drawn."""
+        if self._given_up:
+            return
+        (number,) = state.origins
+        node = self.nodes[number]
+        drawn: list[Term] = []
+        log = state.log
+        while log is not node.log:
+            if not isinstance(log, Drawn):
+                self.give_up()
+                return
+            drawn.append(log.variable)
+            log = log.before
+        drawn.reverse()
+        shared = min(len(drawn), len(node.drawn))
+        if tuple(drawn[:shared]) != node.drawn[:shared]:
+            self.give_up()
+        elif len(drawn) > shared:
+            node.drawn = tuple(drawn)
+
+    def halted(self, state: PathState) -> None:
+        for origin in () if self._given_up else state.origins:
+            self.nodes[origin].halts = True
+
+    def covered(self, state: PathState, by: int, renaming: Renaming) -> None:
+        """A state that an earlier node covers, under the node's names for its values."""
+        if self._given_up or by >= len(self.nodes):
+            return
+        node = self.nodes[by]
+        pairs = [(old, new) for old, new in renaming if old is not new]
+        free = _no_longer_met(node, set(state.path.terms), {old for old, _ in renaming})
+        if any(variable.op != "var" for variable in free):
+            self.give_up()
+            return
+        pairs += [(v, t.const(node.values.get(v, 0), v.width)) for v in free]
+        for origin in state.origins:
+            steps = self.nodes[origin]
+            if by in steps.steps and steps.renamings.get(by, ()) != tuple(pairs):
+                self.give_up()
+                return
+            steps.steps[by] = None
+            steps.renamings[by] = tuple(pairs)
+
+    def proof(self) -> PathProof | None:
+        if self._given_up or not self.nodes:
+            return None
+        registers = _live(self.nodes, [(n.accesses.read, n.accesses.written) for n in self.nodes])
+        memory = _live(self.nodes, [(n.accesses.loaded, n.accesses.stored) for n in self.nodes])
+        return PathProof(tuple(self.nodes), registers, memory)
+
+
+def _no_longer_met(node: Node, known: set[Term], named: set[Term]) -> list[Term]:
+    """The values, other than those that are named, of which the node's path may say what is not known to hold.
+
+    With all that they are connected to: together they can be given the values that they had at the node."""
+    variables = {term: [v for v in t.free_variables([term]) if v not in named] for term in node.path}
+    found: dict[Term, None] = {}
+    unmet = [term for term in node.path if term not in known]
+    while unmet:
+        for term in unmet:
+            found.update(dict.fromkeys(variables.pop(term)))
+        unmet = [term for term, connected in variables.items() if any(v in found for v in connected)]
+    return list(found)
+
+
+def _live(nodes: list[Node], used: Iterable[tuple[set[int], set[int]]]) -> tuple[frozenset[int], ...]:
+    """What is read at a node, or at one behind it before it is overwritten."""
+    sets = list(used)
+    live = [set(read) for read, _ in sets]
+    before: list[list[int]] = [[] for _ in nodes]
+    for number, node in enumerate(nodes):
+        for step in node.steps:
+            before[step].append(number)
+    pending = list(range(len(nodes)))
+    waiting = set(pending)
+    while pending:
+        number = pending.pop()
+        waiting.discard(number)
+        for origin in before[number]:
+            more = live[number] - sets[origin][1] - live[origin]
+            if more:
+                live[origin] |= more
+                if origin not in waiting:
+                    waiting.add(origin)
+                    pending.append(origin)
+    return tuple(frozenset(item) for item in live)
