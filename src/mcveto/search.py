@@ -32,8 +32,16 @@ LONGEST_SUMMARIES = 300.0
 _SHARE_OF_SIMULATION = 0.6
 
 # Every choice of the contract; those that exist are marked.
-ENGINES = {"dpg": True, "bmc": True, "symex": True, "simulation": True, "cegar": False, "portfolio": True}
+ENGINES = {
+    "dpg": True,
+    "bmc": True,
+    "symex": True,
+    "simulation": True,
+    "cegar": True,
+    "portfolio": True,
+}
 STRATEGIES = {"auto": True, "paper": True}
+BITWISE = {"interpreted": True, "semi": True, "uninterpreted": True}
 FOLDS = {"auto": True, "frame": True, "pc": True}
 STEPS = {"block": True, "instruction": True}
 FRONTIERS = {"path": True, "all": True, "start": True, "target": True}
@@ -75,6 +83,8 @@ class Question:
     """Whether a certificate is wanted, however long."""
     keeps_history: bool = False
     """Whether what happens in the search is written down (dpg only)."""
+    bitwise: str = "interpreted"
+    """For cegar: what the solver is told about bitwise operations."""
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -84,6 +94,7 @@ class Question:
             ("steps", self.steps, STEPS),
             ("frontier", self.frontier, FRONTIERS),
             ("aliasing", self.aliasing, ALIASINGS),
+            ("bitwise", self.bitwise, BITWISE),
         ):
             if not (what == "engine" and value.startswith("external:")):
                 require_available(what, value, known)
@@ -99,6 +110,8 @@ class Question:
             raise UsageError(f"the number of turns must be positive, not {self.unwind}")
         if self.merge and self.engine not in ("symex", "portfolio"):
             raise UsageError("--merge is for engine symex", "engine bmc always merges, dpg never does")
+        if self.bitwise != "interpreted" and self.engine != "cegar":
+            raise UsageError("--bitwise is for engine cegar", "add --engine cegar")
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +296,12 @@ def _engine(
         from mcveto.engines.bmc import bmc
 
         return bmc(program, remaining(), tell, question.unwind)
+    if question.engine == "cegar":
+        from mcveto.engines.cegar.engine import cegar
+        from mcveto.engines.cegar.treatment import Treatment
+
+        treatment = Treatment(question.bitwise)
+        return cegar(program, remaining(), tell, treatment, question.seed, must_recheck=not question.self_check)
     from mcveto.dpg.driver import Limits, Method, Progress
     from mcveto.dpg.fold_policy import run_with_fold
     from mcveto.dpg.frontiers import FrontierChoice

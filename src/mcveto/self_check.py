@@ -8,6 +8,7 @@ decide in the time left is not a verdict either.
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 # One obligation of the self-check may take this long; `mcveto check` allows more.
 OBLIGATION_SECONDS = 20.0
+# From so many locations on, the work is shared between processes.
+LARGE = 400
+# Engines whose proof is an inductive invariant, which counts only if it is checked.
+INVARIANTS = ("dpg", "cegar")
 
 
 def supported(attached: Attached, verdict: Verdict, question: Question, seconds: float) -> Verdict:
@@ -40,7 +45,7 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         note = "no certificate: the checker does not watch as many calls and heap blocks as this proof needs"
         return replace(verdict, proof=None, evidence=None, warnings=(note,))
     engine = verdict.found_by or question.engine
-    if verdict.proof is None and engine != "dpg":
+    if verdict.proof is None and engine not in INVARIANTS:
         return replace(verdict, warnings=(f"no certificate: what engine {engine} did cannot be written as one",))
     if verdict.proof is None:
         return _refused(verdict, "no proof was handed over", certificate="")
@@ -60,10 +65,12 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         # What was explored was refuted a second time already: here as much time again as it took.
         spent = max(1.0, float(verdict.statistics.get("seconds", 0.0)))
         effort = Effort(
-            timeout=max(1.0, min(OBLIGATION_SECONDS, seconds)), seconds=spent if engine != "dpg" else math.inf
+            jobs=os.cpu_count() or 1 if len(certificate.locations) >= LARGE else 1,
+            timeout=max(1.0, min(OBLIGATION_SECONDS, seconds)),
+            seconds=spent if engine not in INVARIANTS else math.inf,
         )
         checked = check(certificate, image, effort)
-        if checked.undecided and engine != "dpg":
+        if checked.undecided and engine not in INVARIANTS:
             # The exploration was checked in its own way (see `engines.recheck`).
             warning = f"the certificate is not checked: {checked.problem}"
             return replace(verdict, proof=None, certificate=text, support=support, warnings=(warning,))

@@ -22,7 +22,9 @@ STATISTICS = (
     "peak_rss_mb",
     "concrete_runs",
     "symbolic_runs",
+    "iterations",
     "refinements",
+    "predicates",
     "lemmas",
     "solver_calls",
     "instructions_executed",
@@ -63,6 +65,8 @@ class Verdict:
     """The address of what violates the property: the target, or the return."""
     aftermath: tuple[str, ...] = ()
     """What can happen after the violation, if that was asked."""
+    path: tuple[str, ...] = ()
+    """The instructions that lead to the violation, as assembly, where the engine tells them."""
     is_internal_error: bool = False
     """Unknown because of a defect of our own."""
     proof: Proof | PathProof | ProcedureProof | None = None

@@ -33,6 +33,7 @@ KEYS = [
     "at",
     "after_violation",
     "violation",
+    "path",
 ]
 STATISTICS = [
     "seconds",
@@ -40,7 +41,9 @@ STATISTICS = [
     "peak_rss_mb",
     "concrete_runs",
     "symbolic_runs",
+    "iterations",
     "refinements",
+    "predicates",
     "lemmas",
     "solver_calls",
     "instructions_executed",
@@ -183,7 +186,8 @@ def test_same_command_same_result(spec: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--engine", "cegar"], "engine cegar is not available yet"),
+        (["--bitwise", "semi"], "--bitwise is for engine cegar"),
+        (["--engine", "cegar", "--bitwise", "nonsense"], "there is no bitwise 'nonsense'"),
         (["--engine", "nonsense"], "there is no engine 'nonsense'"),
         (["--strategy", "nonsense"], "there is no strategy 'nonsense'"),
         (["--steps", "giant"], "there is no steps 'giant'"),

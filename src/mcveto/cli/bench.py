@@ -55,19 +55,23 @@ class Row:
 
 
 @click.command()
-@click.argument("name", metavar="fig10|examples")
+@click.argument("name", metavar="fig10|air|examples")
 @click.option("--timeout", type=float, default=60.0, show_default=True, metavar="S", help="Seconds for each program.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this program (or folder); may be repeated.")
 @click.option("--engine", default="portfolio", show_default=True, help="For examples: the engine to use.")
 @click.option("--seed", type=click.IntRange(0, MAX_SEED), default=0, help="Draws the first run's inputs.")
 def command(name: str, timeout: float, only: tuple[str, ...], engine: str, seed: int) -> int:
-    """Run the programs of the paper's Fig. 10 and print its table beside ours, or run all examples."""
+    """Run the programs of a paper's evaluation and print its table beside ours, or run all examples."""
     if name == "examples":
         from mcveto.cli.bench_examples import bench_examples
 
         return bench_examples(Question(engine, timeout=timeout, seed=seed), only)
+    if name == "air":
+        from mcveto.cli.bench_air import bench_air
+
+        return bench_air(timeout, seed, only)
     if name != "fig10":
-        raise UsageError(f"there is no benchmark '{name}'", "available: fig10, examples")
+        raise UsageError(f"there is no benchmark '{name}'", "available: fig10, air, examples")
     folder = examples_folder() / "fig10"
     paper = _paper_rows(folder, only)
     question = Question(timeout=timeout, seed=seed, strategy="paper")

@@ -18,6 +18,7 @@ from mcveto.cli.reports import ReportFiles, report_options, report_verdict
 from mcveto.errors import UsageError
 from mcveto.search import (
     ALIASINGS,
+    BITWISE,
     DEFAULT_TIMEOUT,
     ENGINES,
     FOLDS,
@@ -69,6 +70,7 @@ SAFETY = ("memory-safety", "no-fault")
 @click.option("--quiet", is_flag=True, help="Print only the first line, and no progress.")
 @click.option("--unwind", type=int, metavar="N", help="For engine bmc: how often a loop is entered again.")
 @click.option("--merge", is_flag=True, help="For engine symex: paths that meet become one.")
+@click.option("--bitwise", default="interpreted", show_default=True, help=f"For cegar: one of {', '.join(BITWISE)}.")
 @click.option("--proof", metavar="FILE", help="Write the certificate of a proof, for `mcveto check`.")
 @click.option("--self-check/--no-self-check", default=True, help="Re-prove a proof before it is printed (default).")
 @click.option("--cex", metavar="DIR", help="On a violation, write a folder that repeats it without mcveto.")
@@ -94,6 +96,7 @@ def command(
     quiet: bool,
     unwind: int | None,
     merge: bool,
+    bitwise: str,
     proof: str | None,
     self_check: bool,
     cex: str | None,
@@ -141,6 +144,7 @@ def command(
         events=tuple(map(parse_event, events)),
         unwind=unwind,
         merge=merge,
+        bitwise=bitwise,
         certificate=proof is not None,
         keeps_history=pages.are_wanted,
     )

@@ -140,11 +140,10 @@ class OutcomeTable:
         assert isinstance(target, Term)
         layout = program.decoder.layout
         state: dict[Term, Term] = {}
-        for cell in layout.cells:
-            after = domain.registers.get(cell.number)
-            if after is not None:
-                variable = t.var(cell.name, layout.significant_bits(cell))
-                state[variable] = t.extract(after, variable.width - 1, 0)
+        for number in sorted(domain.registers):
+            cell = layout.cells[number]
+            variable = t.var(cell.name, layout.significant_bits(cell))
+            state[variable] = t.extract(domain.registers[number], variable.width - 1, 0)
         state[self.memory] = domain.memory.term
         return Outcome(
             guard, step.transfer, target, state, domain.memory.term, tuple(fresh), self._following(block[-1])

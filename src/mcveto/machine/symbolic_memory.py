@@ -37,7 +37,7 @@ class SymbolicMemory:
 
     def copy(self) -> SymbolicMemory:
         self._freeze()
-        twin = SymbolicMemory.__new__(SymbolicMemory)
+        twin = type(self).__new__(type(self))
         twin._space = self._space
         twin._big_endian = self._big_endian
         twin.initial = self.initial

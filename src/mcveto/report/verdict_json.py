@@ -38,4 +38,5 @@ def verdict_record(
         "at": verdict.at,
         "after_violation": list(verdict.aftermath),
         "violation": verdict.violation or None,
+        "path": list(verdict.path),
     }

@@ -8,10 +8,13 @@ from mcveto.errors import one_line
 from mcveto.verdict import Verdict
 
 MAX_INPUTS_SHOWN = 20
+MAX_PATH_SHOWN = 30
 _COUNTED = (
     ("concrete_runs", "run"),
     ("symbolic_runs", "symbolic run"),
+    ("iterations", "iteration"),
     ("refinements", "refinement"),
+    ("predicates", "predicate"),
     ("lemmas", "lemma"),
     ("solver_calls", "solver call"),
     ("instructions_executed", "instruction"),
@@ -33,6 +36,7 @@ def verdict_lines(verdict: Verdict, properties: str) -> Iterator[str]:
     more = len(verdict.inputs) - MAX_INPUTS_SHOWN
     if more > 0:
         yield f"… and {more} more inputs (--json lists all)"
+    yield from path_lines(verdict)
     if verdict.confirmed_by:
         yield f"confirmed by: {', '.join(verdict.confirmed_by)}"
     if verdict.kind == "proved":
@@ -40,6 +44,15 @@ def verdict_lines(verdict: Verdict, properties: str) -> Iterator[str]:
     for assumption in verdict.assumptions:
         yield one_line(f"assumption: {assumption}")
     yield f"statistics: {statistics_text(verdict)}"
+
+
+def path_lines(verdict: Verdict) -> Iterator[str]:
+    """The end of the way to a violation, as assembly."""
+    more = len(verdict.path) - MAX_PATH_SHOWN
+    if more > 0:
+        yield f"path: … {more} instructions before (--json lists all)"
+    for line in verdict.path[-MAX_PATH_SHOWN:]:
+        yield one_line(f"path: {line}")
 
 
 def support_lines(verdict: Verdict) -> Iterator[str]:

@@ -88,7 +88,7 @@ def _safe_end(
 def _lemmas(system: System, location: Location, needed: Term, outcome: Outcome, known: list[Term]) -> list[Term]:
     """Clauses over the state alone that hold on all paths to the location and imply `needed` for all fresh values."""
     violated = t.bnot(needed)
-    lemmas: list[Term] = []
+    lemmas = _constants(system, location, needed)
     for _ in range(MAX_LEMMAS):
         answer = system.queries.ask([violated, *known, *lemmas], timeout=QUERY_SECONDS)
         if isinstance(answer, Unsat):
@@ -101,6 +101,24 @@ def _lemmas(system: System, location: Location, needed: Term, outcome: Outcome, 
             break
         lemmas.append(t.bnot(t.conj(_generalised(system, location, core))))
     raise CannotCertify(f"no invariant without inputs at {location}")
+
+
+def _constants(system: System, location: Location, needed: Term) -> list[Term]:
+    """What `needed` reads and all paths from the cut points leave with one value."""
+    memory = t.memory("mem", system.program.space.address_bits)
+    places: dict[Term, None] = {}
+    for term in t.postorder([needed]):
+        if term.op == "var" and "!" not in str(term.data):
+            places[term] = None
+        elif term.op == "load" and term.args[1].op == "const":
+            places[t.load(memory, term.args[1], *term.data)] = None
+    paths = list(system.paths_to(location))
+    found: list[Term] = []
+    for place in places:
+        values = {step.pre(place) for step in paths}
+        if len(values) == 1 and next(iter(values)).op == "const":
+            found.append(t.eq(place, values.pop()))
+    return found
 
 
 def _core(system: System, location: Location, cube: Cube) -> Cube | None:

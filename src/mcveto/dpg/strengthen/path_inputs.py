@@ -34,6 +34,11 @@ def inputs_for(
     answer = queries.ask(condition, at_entry=True, timeout=timeout)
     if not isinstance(answer, Model):
         return None
+    return choices_from(program, condition, answer, seed, visits)
+
+
+def choices_from(program: Program, condition: Sequence[Term], answer: Model, seed: int, visits: int) -> Choices | None:
+    """What a model of a path's condition tells a run; None if it depends on bytes that the file does not determine."""
     used: dict[int, int] = {}
 
     def byte(_: Term, address: int) -> int:

@@ -75,13 +75,13 @@ class PathState(SymbolicState):
             if pointer != ANY:
                 registers[number] = t.const(pointer, layout.cells[number].bits)
         memory = self._memory.copy()
-        for address, value, big_endian in _stores(outcome.memory, self._mem):
+        for address, value, big_endian in stores_of(outcome.memory, self._mem):
             _write(memory, self.value(address), self.value(value), big_endian)
-        return PathState(layout, registers, memory, self._mem, self.fresh_before + len(outcome.fresh))
+        return type(self)(layout, registers, memory, self._mem, self.fresh_before + len(outcome.fresh))
 
     def writes_through_pointers(self) -> bool:
         """Whether some write on the way here went to an address that is not constant."""
-        return any(address.op != "const" for address, _, _ in _stores(self._memory.term, self._mem))
+        return any(address.op != "const" for address, _, _ in stores_of(self._memory.term, self._mem))
 
     def through(self, behind: PathState) -> PathState:
         """The state behind a further path that starts here; `behind` speaks of its start."""
@@ -89,12 +89,12 @@ class PathState(SymbolicState):
         for number, value in behind._registers.items():
             registers[number] = self.value(value)
         memory = self._memory.copy()
-        for address, value, big_endian in _stores(behind._memory.term, self._mem):
+        for address, value, big_endian in stores_of(behind._memory.term, self._mem):
             _write(memory, self.value(address), self.value(value), big_endian)
         return PathState(self._layout, registers, memory, self._mem, self.fresh_before + behind.fresh_before)
 
 
-def _stores(memory: Term, base: Term) -> list[tuple[Term, Term, bool]]:
+def stores_of(memory: Term, base: Term) -> list[tuple[Term, Term, bool]]:
     """The writes a memory term makes on top of `base`, oldest first."""
     found: list[tuple[Term, Term, bool]] = []
     while memory is not base:
