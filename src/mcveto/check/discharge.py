@@ -7,7 +7,6 @@ as SMT-LIB text; `second` asks both about everything. An obligation that nobody 
 
 from __future__ import annotations
 
-import math
 import multiprocessing
 import re
 import time
@@ -36,7 +35,7 @@ class Effort:
     jobs: int = 1
     timeout: float = 60.0
     second: bool = False
-    seconds: float = math.inf
+    seconds: float = float("inf")
 
 
 @dataclass(frozen=True, slots=True)

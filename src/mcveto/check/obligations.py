@@ -135,7 +135,7 @@ class Checker:
                 raise Rejected(f"{location.id} is listed twice")
             self._places[location.id] = self._place(location)
         self._begins: list[tuple[Any, Any]] = []
-        self._history = self._read_history(certificate)
+        self._history: Any = self._read_history(certificate)
         self._invariants = self._parse(certificate)
         self._start = certificate.start
         nested = any(location.frames is None for location in self.locations)
@@ -213,8 +213,7 @@ class Checker:
         """What the steps to each location make of the history: its variables with their new values."""
         noted: dict[str, list[tuple[Any, Any]]] = {}
         for note in location.notes:
-            variable: Any = self._history.get(note.name)
-            value: Any = self._history.get(note.value)
+            variable, value = self._history.get(note.name), self._history.get(note.value)
             if value is None and z3.is_bv(variable) and _FRESH.fullmatch(note.value):
                 value = z3.BitVec(note.value, variable.size())
             elif value is None and z3.is_bv(variable) and _NUMBER.fullmatch(note.value):
@@ -331,10 +330,9 @@ class Checker:
             new.append((self._vocabulary.variable(cell), self._vocabulary.after(cell, value)))
             parts += self._vocabulary.insignificant(cell, value)
         parts += [self._value(outcome, cell) == expected for cell, expected in self._steps.pointers(place)]
-        address = self._row.code_address(place.pc)
-        for offset, byte in enumerate(b"".join(place.code)):
-            if self._fixed_byte(address + offset) is None:
-                parts.append(outcome.memory[z3.BitVecVal(address + offset, self._row.address_bits)] == byte)
+        for at, byte in enumerate(b"".join(place.code), self._row.code_address(place.pc)):
+            if self._fixed_byte(at) is None:
+                parts.append(outcome.memory[z3.BitVecVal(at, self._row.address_bits)] == byte)
         return all_of([*parts, z3.substitute(self._invariants[place.name], *new)])
 
     def exits(self, outcome: Outcome) -> Formula:
@@ -344,8 +342,7 @@ class Checker:
             return z3.BoolVal(False)
         pieces = self._program.decoder.layout.named(convention.number_register)
         parts = [z3.Extract(low + bits - 1, low, self._value(outcome, cell)) for cell, low, bits in pieces]
-        number = z3.Concat(*parts) if len(parts) > 1 else parts[0]
-        return any_of([number == end for end in sorted(convention.numbers)])
+        return any_of([(z3.Concat(parts) if parts[1:] else parts[0]) == end for end in sorted(convention.numbers)])
 
     def _value(self, outcome: Outcome, cell: Cell) -> Any:
         return vector(outcome.registers.get(cell.number, self._vocabulary.before(cell)), cell.bits)

@@ -39,8 +39,7 @@ def vector(value: Value, bits: int) -> Any:
 
 def plain(value: Any) -> Value:
     """`value` as Z3 simplifies it; an integer if it is one."""
-    value = z3.simplify(value)
-    return value.as_long() if z3.is_bv_value(value) else value
+    return value.as_long() if z3.is_bv_value(value := z3.simplify(value)) else value
 
 
 class Vocabulary:
@@ -83,8 +82,8 @@ class Vocabulary:
 def allows(space: AddressSpace, address: Value, kind: int) -> Formula:
     """That the byte at `address` may be read, written or executed."""
     where = vector(address, space.address_bits)
-    regions = [region for region in space.regions if region.permissions & kind and region.size]
-    return any_of([z3.And(z3.UGE(where, at.start), z3.ULE(where, at.end - 1)) for at in regions])
+    spans = [(at.start, at.end - 1) for at in space.regions if at.permissions & kind and at.size]
+    return any_of([z3.And(z3.UGE(where, low), z3.ULE(where, high)) for low, high in spans])
 
 
 def _truth(condition: Formula, bits: int) -> Any:
