@@ -62,6 +62,7 @@ MAX_LEVELS = 200
 LEVELS_AT_ONCE = 3
 FIRST_TURN = 1.0
 LONGEST_TURN = 8.0
+PROOF_SECONDS = 2.0
 PAUSE_AFTER = 15.0
 PAUSE_SECONDS = 6.0
 PAUSE_SHARE = 0.3
@@ -147,6 +148,7 @@ class AutoDriver(Driver):
         self._alongside = alongside
         self._turn_seconds = 0.0
         self._turns = 0
+        self._held: Verdict | None = None
         self._own_since = self._started
         self._paused = False
         self._ran_longer: set[Location] = set()
@@ -157,6 +159,10 @@ class AutoDriver(Driver):
         self._varied: set[tuple[Location, Term]] = set()
 
     def run(self) -> Verdict:
+        verdict = self._run()
+        return self._held if verdict.kind == "unknown" and self._held is not None else verdict
+
+    def _run(self) -> Verdict:
         is_recursive = False
         try:
             return self._search()
@@ -224,8 +230,15 @@ class AutoDriver(Driver):
     def _take_turns(self, seconds: float | None) -> None:
         answer = self._alongside(seconds) if self._alongside is not None else None
         if answer is not None:
-            spent = {"seconds": round(time.monotonic() - self._started, 3)}
-            raise Decided(dataclasses.replace(answer, statistics={**answer.statistics, **spent}))
+            spent = time.monotonic() - self._started
+            statistics = {**answer.statistics, "seconds": round(spent, 3)}
+            answer = dataclasses.replace(answer, statistics=statistics)
+            if answer.kind != "proved" or answer.proof is not None:
+                raise Decided(answer)
+            # A proof that cannot be written down: as much time again for one that can.
+            self._held, self._alongside = answer, None
+            longest = 2 * spent + PROOF_SECONDS
+            self._limits = dataclasses.replace(self._limits, seconds=min(self._limits.seconds, longest))
         self._turn_seconds = FIRST_TURN if seconds is None else min(2 * self._turn_seconds, LONGEST_TURN)
         self._turns += 1
         self._own_since = time.monotonic()
