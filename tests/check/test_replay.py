@@ -84,7 +84,7 @@ def test_self_modifying_code_and_wrong_returns_are_confirmed(name: str) -> None:
 @pytest.mark.parametrize("name", ["fig10/ppc32-be/clobber", "fig10/ppc32-be/store-REACH-1"])
 def test_other_instruction_sets_are_confirmed_by_unicorn(name: str) -> None:
     result = replay(program(name), found_violation(name))
-    assert result.confirmed_by == ("emulator", "unicorn")
+    assert result.confirmed_by[:2] == ("emulator", "unicorn")
     assert "does not run ppc32-be" in str(result.comparisons[1])
 
 

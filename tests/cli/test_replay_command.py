@@ -38,7 +38,7 @@ def test_folder_and_file(call: Call, folder: Path, tmp_path: Path) -> None:
     record = json.loads(call("replay", folder, "--json", "-").out)
     assert (record["schema"], record["confirmed"], record["property"]) == ("mcveto-replay-1", True, "reach")
     assert record["confirmed_by"][:2] == ["emulator", "unicorn"]
-    assert [machine["name"] for machine in record["machines"]] == ["unicorn", "native"]
+    assert [machine["name"] for machine in record["machines"]][:2] == ["unicorn", "native"]
     assert all((machine["difference"], machine["steps"] > 0) == (None, True) for machine in record["machines"][:1])
 
 

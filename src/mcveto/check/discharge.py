@@ -80,8 +80,7 @@ def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
     global _shared
     _shared = checker, effort
     places = range(-1, len(checker.locations))
-    jobs = min(effort.jobs, len(places))
-    if jobs <= 1:
+    if (jobs := min(effort.jobs, len(places))) <= 1:
         yield from map(_check_place, places)
         return
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"))

@@ -47,7 +47,7 @@ KNOWN = (*PROPERTIES, "typestate", "memory-safety", "no-fault")
 Activation = tuple[str, int]
 _NUMBER = re.compile(r"0x(0|[1-9a-f][0-9a-f]*)")
 # No register has a name with "!", and no value that a step leaves open is part of the history.
-_HISTORY = re.compile(r"(?!fresh!)[A-Za-z_][A-Za-z0-9_.]*![A-Za-z0-9_.]+")
+_HISTORY = re.compile(r"(?!fresh!)[A-Za-z_/][A-Za-z0-9_./]*![A-Za-z0-9_.]+")
 _FRESH = re.compile(r"fresh![1-9][0-9]*")
 _CONDITION = re.compile(r"""\|[^|\\]*\||[()]|[^\s()|;"\\]+""")
 

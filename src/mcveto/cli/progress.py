@@ -51,8 +51,8 @@ def progress_line(progress: SearchProgress) -> str:
         return f"mcveto: {progress.seconds:.0f} s, {states}"
     frontier = f", frontier {progress.frontier}" if progress.frontier else ""
     return (
-        f"mcveto: {progress.seconds:.0f} s, {counts['concrete_runs']} runs{frontier}, {counts['nodes']} nodes, "
-        f"{counts['refinements']} refinements"
+        f"mcveto: {progress.seconds:.0f} s, {counts['concrete_runs']} runs{frontier}, {counts.get('nodes', 0)} nodes, "
+        f"{counts.get('refinements', 0)} refinements"
     )
 
 

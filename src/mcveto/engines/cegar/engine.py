@@ -19,7 +19,7 @@ from mcveto.dpg.replay import confirm
 from mcveto.dpg.runs import Choices, Ending, Run, Runner
 from mcveto.dpg.strengthen.path_state import entry_state
 from mcveto.dpg.strengthen.queries import OutOfTime
-from mcveto.dpg.violation_inputs import violation_inputs
+from mcveto.dpg.violation_inputs import violation_inputs, violation_warnings
 from mcveto.engines.cegar.claim import Claim
 from mcveto.engines.cegar.constants import Constants, ImageBytes
 from mcveto.engines.cegar.post import Post
@@ -189,6 +189,7 @@ class Engine:
             self._statistics(),
             at,
             path=self._assembly(run),
+            warnings=violation_warnings(run),
         )
 
     def _assembly(self, run: Run) -> tuple[str, ...]:
