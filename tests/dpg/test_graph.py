@@ -65,6 +65,23 @@ def test_an_edge_that_is_given_up_is_passed_over_but_not_forgotten() -> None:
     assert graph.undecided()
 
 
+def test_a_new_successor_is_given_to_nodes_whose_ts_edge_was_given_up() -> None:
+    """Nobody showed that the step is impossible: it was only not decided."""
+    graph = chain(2)
+    graph.give_up(Edge(1, INTERNAL, TS))
+    graph.add_location(location(7))
+    graph.add_successor(location(0), location(7))
+    (new,) = graph.by_location[location(7)]
+    assert new in graph.nodes[1].successors
+
+
+def test_an_edge_given_up_is_given_up_for_both_parts_of_a_split() -> None:
+    graph = chain(2)
+    graph.give_up(Edge(1, INTERNAL, TS))
+    stays, moved = graph.split(1, t.var("p", 1))
+    assert {Edge(stays, INTERNAL, TS), Edge(moved, INTERNAL, TS)} <= graph.given_up
+
+
 def test_a_split_keeps_every_path() -> None:
     graph = chain(3)
     graph.add_successor(location(2), location(0))
