@@ -20,7 +20,7 @@ from mcveto.check.lockstep import follow
 from mcveto.check.reference_run import ReferenceRun, Violation, first_violation
 from mcveto.check.replay import replay
 from mcveto.check.unicorn_follower import UnicornFollower
-from mcveto.dpg.violation_inputs import RESTS_ON_UNDEFINED
+from mcveto.dpg.violation_inputs import MEETS_UNDEFINED, RESTS_ON_UNDEFINED
 from mcveto.program.program import Program
 from mcveto.search import ALIASINGS, ENGINES, FOLDS, FRONTIERS, STEPS, STRATEGIES, Question, search
 from mcveto.verdict import Verdict, VerdictInput
@@ -97,7 +97,7 @@ def judge(program: Program, truth: Truth, choice: Choice, verdict: Verdict) -> A
     if verdict.kind != "violated":
         return Answered(choice, verdict)
     example = counterexample_of(verdict)
-    rests_on_undefined = bool(example.undefined) or RESTS_ON_UNDEFINED in verdict.warnings
+    rests_on_undefined = bool(example.undefined or {RESTS_ON_UNDEFINED, MEETS_UNDEFINED} & set(verdict.warnings))
     unspecified = bool(example.registers or example.memory or rests_on_undefined)
     repeated = replay(program, example, max_steps=100_000)
     wrong = ""

@@ -19,6 +19,8 @@ from mcveto.verdict import VerdictInput
 
 RESTS_ON_UNDEFINED = "the path depends on a value that the manual leaves undefined: another processor may not take it"
 
+MEETS_UNDEFINED = "values that the manual leaves undefined occur on the path; whether it depends on them is not known"
+
 
 def violation_warnings(run: Run) -> tuple[str, ...]:
     """What a reader of the inputs should know: replay uses the same undefined values, other machines may not."""

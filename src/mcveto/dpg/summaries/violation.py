@@ -7,11 +7,12 @@ the run goes there, however deep the recursion: id(n) = n says which n makes id 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from mcveto.dpg.replay import confirm
 from mcveto.dpg.runs import Choices, Ending, Run
-from mcveto.dpg.violation_inputs import violation_inputs
+from mcveto.dpg.violation_inputs import MEETS_UNDEFINED, violation_inputs
 from mcveto.machine.compiled import CompiledMachine
 from mcveto.machine.concolic import Assignment
 from mcveto.machine.emulator import Machine
@@ -70,4 +71,6 @@ def violated_by(program: Program, inputs: Sequence[int], max_steps: int) -> Verd
     reason = f"{outcome.pc:#x} is reached"
     given = violation_inputs(program, run)
     statistics: dict[str, float | int] = {"instructions_executed": outcome.steps}
-    return Verdict("violated", "reach", reason, given, confirmed, program.assumptions, statistics, at=outcome.pc)
+    verdict = Verdict("violated", "reach", reason, given, confirmed, program.assumptions, statistics, at=outcome.pc)
+    meets_undefined = any(origin is not FreshOrigin.INPUT for origin, _ in machine.fresh_values)
+    return replace(verdict, warnings=(MEETS_UNDEFINED,)) if meets_undefined else verdict
