@@ -41,8 +41,8 @@ class Enough(Exception):
     pass
 
 
-def test_an_iteration_does_not_get_slower_with_the_graph(tmp_path: Path) -> None:
-    """All 2,000 nodes are parts of five locations here, so that even the edges of one node grow with the graph."""
+def growth(folder: Path) -> float:
+    """How many times what an iteration costs at 200 nodes it costs at 2,000, in one run."""
     samples: list[tuple[int, float]] = []
 
     def report(progress: Progress) -> None:
@@ -50,18 +50,24 @@ def test_an_iteration_does_not_get_slower_with_the_graph(tmp_path: Path) -> None
         if progress.nodes >= 2110:
             raise Enough
 
-    program = counting_loop(tmp_path, 2500)
-    driver = Driver(program, Limits(seconds=600), report=report, speculate=False)
+    driver = Driver(counting_loop(folder, 2500), Limits(seconds=600), report=report, speculate=False)
     with suppress(Enough):
         driver.run()
 
     def seconds_at(nodes: int) -> float:
         """The mean cost of an iteration, where the machine did least besides."""
         means = []
-        for first in range(nodes - 100, nodes + 100, 20):
-            (_, began), *others = [sample for sample in samples if first <= sample[0] < first + 20]
+        for first in range(nodes - 100, nodes + 100, 10):
+            (_, began), *others = [sample for sample in samples if first <= sample[0] < first + 10]
             means.append((others[-1][1] - began) / len(others))
         return min(means)
 
-    # Measured in 13 runs: 1.5 to 2.9 times, median 1.95; twice is the goal, which is not met in every run.
-    assert seconds_at(2000) <= 4 * seconds_at(200)
+    return seconds_at(2000) / seconds_at(200)
+
+
+def test_an_iteration_does_not_get_slower_with_the_graph(tmp_path: Path) -> None:
+    """All 2,000 nodes are parts of five locations here, so that even the edges of one node grow with the graph.
+
+    Other work on the machine can only make a run look worse, so that one good run is enough.
+    """
+    assert any(growth(tmp_path) <= 2 for _ in range(3))

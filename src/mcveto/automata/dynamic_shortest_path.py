@@ -16,14 +16,16 @@ from __future__ import annotations
 
 import heapq
 import sys
-from collections.abc import Iterable, KeysView
+from collections.abc import Iterable, Set
+
+from mcveto.automata.split_edges import Predecessors, SplitEdges
 
 _FAR = sys.maxsize
 """Stands for the distance of a node that is not reached."""
 
 
 class DynamicShortestPath:
-    """Nodes are integers. Contract: after any changes, `path()` is a shortest path to the goal as the graph is."""
+    """Nodes are natural numbers. Contract: after any changes, `path()` is a shortest path to the goal."""
 
     def __init__(self, goal: int) -> None:
         self._goal = goal
@@ -32,39 +34,37 @@ class DynamicShortestPath:
         self._nearest: list[tuple[int, int, int]] = []
         """A heap of (distance, number of the edge, source); an entry counts if both still agree with it."""
         self._edges_added = 0
-        self._successors: dict[int, dict[int, None]] = {}
-        self._predecessors: dict[int, dict[int, None]] = {}
+        self._edges = SplitEdges()
         self._starts: set[int] = set()
-        self._distance: dict[int, int] = {}
+        self._distance: list[int] = []
+        """By node; `_FAR` if it is not reached."""
         self._tight: dict[int, int] = {}
         self.work = 0
         """Nodes and edges looked at so far."""
 
     def add_start(self, node: int) -> None:
         self._starts.add(node)
-        if self._distance.get(node) != 0:
+        self._make_room(node)
+        if self._distance[node] != 0:
             self._settle([(0, node)])
 
     def remove_start(self, node: int) -> None:
         if node in self._starts:
             self._starts.discard(node)
-            if self._distance.get(node) == 0:
+            if self._distance[node] == 0:
                 self._withdraw([node])
 
     def add_edge(self, source: int, target: int) -> None:
+        self._make_room(max(source, target))
         if target == self._goal:
             self._add_exit(source)
             return
-        successors = self._successors.setdefault(source, {})
-        if target in successors:
+        if not self._edges.add(source, target):
             return
-        successors[target] = None
-        self._predecessors.setdefault(target, {})[source] = None
-        distance = self._distance.get(source)
-        if distance is None:
+        distance, known = self._distance[source], self._distance[target]
+        if distance == _FAR:
             return
-        known = self._distance.get(target)
-        if known is None or distance + 1 < known:
+        if distance + 1 < known:
             self._settle([(distance + 1, target)])
         elif distance + 1 == known:
             self._tight[target] += 1
@@ -73,13 +73,9 @@ class DynamicShortestPath:
         if target == self._goal:
             self._exits.pop(source, None)
             return
-        successors = self._successors.get(source, {})
-        if target not in successors:
+        if not self._edges.remove(source, target):
             return
-        del successors[target]
-        del self._predecessors[target][source]
-        distance = self._distance.get(source)
-        if distance is not None and self._distance.get(target) == distance + 1:
+        if self._distance[target] == self._distance[source] + 1:
             self._tight[target] -= 1
             if not self._tight[target] and target not in self._starts:
                 self._withdraw([target])
@@ -89,34 +85,26 @@ class DynamicShortestPath:
 
         No distance changes, and the twin's is the node's: only the counts of its successors do.
         """
-        successors = dict(self._successors.get(node, ()))
-        predecessors = dict(self._predecessors.get(node, ()))
-        if node in successors:  # then all four edges
-            successors[twin] = predecessors[twin] = None
-            self._successors[node][twin] = None
-            self._predecessors[node][twin] = None
-        self._successors[twin], self._predecessors[twin] = successors, predecessors
-        for following in map(self._successors.__getitem__, predecessors):
-            following[twin] = None
-        for preceding in map(self._predecessors.__getitem__, successors):
-            preceding[twin] = None
-        distance = self._distance.get(node)
-        if distance is not None:
+        self._edges.split(node, twin)
+        self._make_room(max(node, twin))
+        distance = self._distance[node]
+        if distance != _FAR:
             self._distance[twin] = distance
             self._tight[twin] = self._tight[node]
-            for target in self._at_distance(distance + 1, successors):
+            for target in self._at_distance(distance + 1, self._edges.successors(node)):
                 self._tight[target] += 1
         if node in self._starts:
             self._starts.add(twin)
         if node in self._exits:
             self._add_exit(twin)
 
-    def predecessors(self, node: int) -> KeysView[int]:
-        """The sources of edges to `node` (which is not the goal), oldest edge first: a view that changes with them."""
-        return self._predecessors.setdefault(node, {}).keys()
+    def predecessors(self, node: int) -> Set[int]:
+        """The sources of edges to `node` (which is not the goal): a view that changes with them."""
+        return Predecessors(self._edges, node)
 
     def distance(self, node: int) -> int | None:
-        return self._distance.get(node)
+        found = self._distance[node] if node < len(self._distance) else _FAR
+        return None if found == _FAR else found
 
     def last_before_goal(self) -> int | None:
         """The node from which a shortest path takes its last step to the goal; None if there is no path.
@@ -124,16 +112,16 @@ class DynamicShortestPath:
         Of several, the one whose edge is oldest."""
         while self._nearest:
             distance, number, node = self._nearest[0]
-            if self._exits.get(node) == number and self._distance.get(node) == distance:
+            if self._exits.get(node) == number and self._distance[node] == distance:
                 return node
             heapq.heappop(self._nearest)
         return None
 
     def before(self, node: int) -> int | None:
-        """The node before `node` on a shortest path to it; None if it is a start. Of several, by the oldest edge."""
+        """The node before `node` on a shortest path to it; None if it is a start. Of several, the oldest."""
         wanted = self._distance[node] - 1
         return (
-            next((p for p in self._predecessors[node] if self._distance.get(p) == wanted), None)
+            next((p for p in self._edges.predecessors(node) if self._distance[p] == wanted), None)
             if wanted >= 0
             else None
         )
@@ -150,6 +138,10 @@ class DynamicShortestPath:
         found.reverse()
         return found
 
+    def _make_room(self, node: int) -> None:
+        if node >= len(self._distance):
+            self._distance.extend([_FAR] * (node + 1 - len(self._distance)))
+
     def _add_exit(self, source: int) -> None:
         if source not in self._exits:
             self._edges_added += 1
@@ -158,8 +150,8 @@ class DynamicShortestPath:
 
     def _note_distance(self, node: int) -> None:
         """An edge from here to the goal may now be on a shortest path."""
-        distance = self._distance.get(node)
-        if node in self._exits and distance is not None:
+        distance = self._distance[node]
+        if node in self._exits and distance != _FAR:
             heapq.heappush(self._nearest, (distance, self._exits[node], node))
 
     def _settle(self, seeds: Iterable[tuple[int, int]]) -> None:
@@ -168,31 +160,30 @@ class DynamicShortestPath:
         heapq.heapify(heap)
         while heap:
             candidate, node = heapq.heappop(heap)
-            known = self._distance.get(node)
-            if known is not None and known <= candidate:
+            if self._distance[node] <= candidate:
                 continue
             self._forget_support(node)
             self._distance[node] = candidate
             self._note_distance(node)
-            self._tight[node] = len(self._at_distance(candidate - 1, self._predecessors.get(node, ())))
-            successors = self._successors.get(node, {})
+            self._tight[node] = len(self._at_distance(candidate - 1, self._edges.predecessors(node)))
+            successors = self._edges.successors(node)
             self.work += len(successors)
-            of = self._distance.get
-            for successor in [s for s in successors if of(s, _FAR) > candidate]:
-                if of(successor) != candidate + 1:
+            of = self._distance
+            for successor in [s for s in successors if of[s] > candidate]:
+                if of[successor] != candidate + 1:
                     heapq.heappush(heap, (candidate + 1, successor))
                 elif successor != node:
                     self._tight[successor] += 1
 
     def _at_distance(self, distance: int, nodes: Iterable[int]) -> list[int]:
-        of = self._distance.get
-        return [node for node in nodes if of(node) == distance]
+        of = self._distance
+        return [node for node in nodes if of[node] == distance]
 
     def _forget_support(self, node: int) -> None:
         """The node's old distance no longer supports its successors."""
-        old = self._distance.pop(node, None)
-        if old is not None:
-            for successor in self._at_distance(old + 1, self._successors.get(node, ())):
+        old, self._distance[node] = self._distance[node], _FAR
+        if old != _FAR:
+            for successor in self._at_distance(old + 1, self._edges.successors(node)):
                 self._tight[successor] -= 1
 
     def _withdraw(self, roots: list[int]) -> None:
@@ -204,19 +195,19 @@ class DynamicShortestPath:
             if node in affected:
                 continue
             affected[node] = None
-            old = self._distance.pop(node)
-            successors = self._successors.get(node, {})
+            old, self._distance[node] = self._distance[node], _FAR
+            successors = self._edges.successors(node)
             self.work += len(successors)
             for successor in self._at_distance(old + 1, successors):
                 self._tight[successor] -= 1
                 if not self._tight[successor] and successor not in self._starts:
                     queue.append(successor)
         seeds = []
-        of = self._distance.get
+        of = self._distance
         for node in affected:
-            predecessors = self._predecessors.get(node, {})
+            predecessors = self._edges.predecessors(node)
             self.work += len(predecessors)
-            nearest = min((of(p, _FAR) for p in predecessors), default=_FAR) + 1
+            nearest = min([of[p] for p in predecessors], default=_FAR) + 1
             if node in self._starts:
                 nearest = 0
             if nearest < _FAR:

@@ -82,10 +82,8 @@ class Steps:
         step = None if t.FALSE in after else _checked([*outcome.guard, *arrival])
         if step is None:
             return None
-        # A node that was split often has a long predicate, so this is done without looking at each literal.
-        literals = dict.fromkeys((*step, *after))
-        literals.pop(t.TRUE, None)
-        return tuple(literals)
+        # A node that was split often has a long predicate, so its literals are not looked at one by one.
+        return (*step, *(after if t.TRUE not in after else (literal for literal in after if literal is not t.TRUE)))
 
     def arrival(
         self, source: Location, outcome: Outcome, target: Location, expected: int | None = None
