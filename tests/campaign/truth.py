@@ -108,7 +108,11 @@ class Executor:
             engine.ctl_remove_cache(CODE, CODE + CODE_SIZE)
             self._code_changed = False
             self._kinds_now.clear()
-        engine.reg_write_batch(self._initial)
+        if self._context is None:
+            engine.reg_write_batch(self._initial)
+            self._context = engine.context_save()
+        else:
+            engine.context_restore(self._context)
         self._frames = [self._program.return_sentinel]
         self._previous: tuple[str, int] | None = None
         self._result = ""
