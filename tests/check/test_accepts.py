@@ -29,7 +29,7 @@ from .proofs import EXAMPLES, SMALL, as_data, certificate_for, from_data, progra
 ALL = sorted(
     str(path.relative_to(EXAMPLES).with_suffix(""))
     for path in EXAMPLES.rglob("*.yaml")
-    if load_spec(str(path)).expected == "proved" and path.parents[1].name != "memory"  # no certificates
+    if load_spec(str(path)).expected == "proved"
 )
 
 

@@ -81,6 +81,18 @@ def test_states_that_were_seen_before(name: str) -> None:
     assert rejected
 
 
+@pytest.mark.parametrize("name", ["while countdown", "model strlen", "fig10/x86-32/slam1"])
+def test_a_halt_must_be_listed(name: str) -> None:
+    """Also where nothing could be executed at its address, so that stopping there might pass for a fault."""
+    program, certificate = proved(name)
+    data = as_data(certificate)
+    halting = [location for location in data["locations"] if "halt" in location["steps"]]
+    assert halting
+    for location in halting:
+        location["steps"].remove("halt")
+    assert check(from_data(data), program.image, Effort()).problem
+
+
 @pytest.mark.slow
 def test_a_thousand_mutations() -> None:
     results = Counter(try_mutation(KINDS[seed % len(KINDS)], seed) for seed in range(1000))

@@ -5,7 +5,7 @@
 3. safety        no location is a target; no step ends at one
 4. initiation    every entry state is in the invariant of a start location
 5. consecution   from every state in a location's invariant, every way through its code that does not fault ends at a
-                 halt, where nothing can be executed (a fault), or in the invariant of a location listed as a step,
+                 listed halt, where nothing can be executed (a fault), or in the invariant of a location listed as a step,
                  with the stack pointer, frame pointer and code bytes that location promises: this holds for jumps
                  through registers and memory and for code that was overwritten as for any other step
 6. returns       a return goes where the innermost call expects it
@@ -311,14 +311,12 @@ class Checker:
         address = z3.simplify(target & z3.BitVecVal(~self._row.mode_mask, bits))
         targets = any_of([address == at for at in sorted(self._program.targets)])
         replaced = any_of([target == pc for pc in sorted(self._program.hooks)])
-        ends = [z3.Not(z3.Or(allows(self._space, address, EXECUTE), replaced))]
-        for name in names:
-            if name == HALT:
-                ends += [address == at for at in self._halts]
-                continue
-            there = z3.simplify(target == self._places[name].pc)
+        halted = any_of([address == at for at in self._halts])
+        ends = [z3.Not(z3.Or(allows(self._space, address, EXECUTE), replaced, halted))]
+        for place in (None if name == HALT else self._places[name] for name in names):
+            there = z3.simplify(halted if place is None else target == place.pc)
             if not z3.is_false(there):
-                ends.append(z3.And(there, self._arrives(outcome, self._places[name])))
+                ends.append(there if place is None else z3.And(there, self._arrives(outcome, place)))
         return z3.And(z3.Not(targets), any_of(ends))
 
     def _arrives(self, outcome: Outcome, place: Place) -> Formula:
