@@ -81,7 +81,7 @@ def test_states_that_were_seen_before(name: str) -> None:
     assert rejected
 
 
-@pytest.mark.parametrize("name", ["while countdown", "model strlen", "fig10/x86-32/slam1"])
+@pytest.mark.parametrize("name", ["while countdown", "model strlen", KINDS[0]])
 def test_a_halt_must_be_listed(name: str) -> None:
     """Also where nothing could be executed at its address, so that stopping there might pass for a fault."""
     program, certificate = proved(name)

@@ -5,8 +5,8 @@
 3. safety        no location is a target; no step ends at one
 4. initiation    every entry state is in the invariant of a start location
 5. consecution   from every state in a location's invariant, every way through its code that does not fault ends at a
-                 listed halt, where nothing can be executed (a fault), or in the invariant of a location listed as a step,
-                 with the stack pointer, frame pointer and code bytes that location promises: this holds for jumps
+                 listed halt, where nothing can be executed (a fault), or in the invariant of a listed location, with
+                 the stack pointer, frame pointer and code bytes that location promises: this holds for jumps
                  through registers and memory and for code that was overwritten as for any other step
 6. returns       a return goes where the innermost call expects it
 7. completeness  nothing unsupported can happen: no unmodelled system call, no instruction without a meaning
