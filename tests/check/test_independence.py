@@ -49,7 +49,7 @@ def test_the_checker_imports_only_what_is_trusted() -> None:
 
 
 def test_the_checker_is_short() -> None:
-    assert lines_of_code(FILES) <= 800
+    assert lines_of_code(FILES) < 800
     assert lines_of_code(PROCEDURES) < 300
 
 
