@@ -172,10 +172,12 @@ def _change_frame(data: Data, generator: random.Random) -> list[str] | None:
 
 def _change_edge(data: Data, generator: random.Random) -> list[str] | None:
     """A call or return where no call string is kept: none, elsewhere, or with another address pending."""
-    location = _location(data, generator)
-    edges = location.get(generator.choice(("calls", "returns")))
-    if not edges:
+    kind = generator.choice(("calls", "returns"))
+    candidates = [location for location in data["locations"] if location.get(kind)]
+    if not candidates:
         return None
+    location = generator.choice(candidates)
+    edges = location[kind]
     at = generator.randrange(len(edges))
     match generator.randrange(3):
         case 0:
@@ -189,10 +191,11 @@ def _change_edge(data: Data, generator: random.Random) -> list[str] | None:
 
 def _change_note(data: Data, generator: random.Random) -> list[str] | None:
     """What a step remembers: nothing, or something else."""
-    location = _location(data, generator)
-    notes = location.get("notes")
-    if not notes:
+    candidates = [location for location in data["locations"] if location.get("notes")]
+    if not candidates:
         return None
+    location = generator.choice(candidates)
+    notes = location["notes"]
     at = generator.randrange(len(notes))
     match generator.randrange(3):
         case 0:

@@ -95,7 +95,8 @@ def test_a_halt_must_be_listed(name: str) -> None:
 
 @pytest.mark.slow
 def test_a_thousand_mutations() -> None:
-    results = Counter(try_mutation(KINDS[seed % len(KINDS)], seed) for seed in range(1000))
+    names = (*KINDS, *COVERED)
+    results = Counter(try_mutation(names[seed % len(names)], seed) for seed in range(1000))
     assert {kind for kind, _ in results} == set(CHANGES)
     rejected = sum(count for (_, accepted), count in results.items() if not accepted)
     print(f"{rejected} rejected;", *(f"{kind} accepted {n}," for (kind, accepted), n in results.items() if accepted))
