@@ -80,7 +80,12 @@ class BruteForce:
         return relation
 
     def necessary(self, rest: Stack) -> bool:
-        """Condition 2 for the call that pushed rest[0]: its stack increase against that of the one before it."""
+        """Condition 2 for the call that pushed rest[0]: its stack increase against that of the one before it.
+
+        What the stack was at the start nobody had to call: it is as good later."""
+        start = tuple(self.model.symbols[symbol] for symbol in self.model.start_stack[1:])
+        if start[len(start) - len(rest) :] == rest:
+            return True
         symbol = rest[0]
         places = [number for number, item in enumerate(rest) if item == symbol]
         if len(places) == 1:

@@ -23,7 +23,7 @@ def models(draw: st.DrawFn, max_rules: int = 9, finite: bool = False) -> Model:
         where = draw(control)
         return f"{where}: {' '.join(names) or 'pop'}" if where != "." else " ".join(names) or "pop"
 
-    start = [draw(symbol) for _ in range(1 if finite else draw(st.sampled_from([1, 1, 1, 2])))]
+    start = [draw(symbol) for _ in range(1 if finite else draw(st.sampled_from([1, 1, 1, 2, 3])))]
     lines = ["finite random" if finite else "model random", f"start {side(start)}"]
     for _ in range(draw(st.integers(2, max_rules))):
         left, height = draw(symbol), draw(heights)

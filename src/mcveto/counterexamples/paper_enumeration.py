@@ -37,6 +37,7 @@ class PaperEnumeration:
         self._initial: Stack | None = None
         for symbol in reversed(product.start_stack[1:]):
             self._initial = self._stacks.push(symbol, self._initial)
+        recursion.begin_with(self._initial)
         self._annotations: dict[Head, Expression] = {}
         self._belongs: dict[tuple[Head, int], bool] = {}
 

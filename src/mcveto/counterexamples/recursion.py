@@ -25,6 +25,9 @@ class Recursion(Protocol):
     def allows(self, stack: Stack | None) -> bool:
         """Whether a trace may contain a configuration whose stack below the top is this one."""
 
+    def begin_with(self, stack: Stack | None) -> None:
+        """The stack below the top at the start: nobody called what is on it, so it is allowed whatever it is."""
+
 
 class MinimumRecursion:
     """Definition 3, condition 2."""
@@ -46,6 +49,11 @@ class MinimumRecursion:
                 allowed = previous is None or self.increase(frame) != self.increase(previous)
             self._allowed[frame.number] = allowed
         return allowed
+
+    def begin_with(self, stack: Stack | None) -> None:
+        while stack is not None:
+            self._allowed[stack.number] = True
+            stack = stack.below
 
     def increase(self, frame: Stack) -> Effect:
         """Effect(·, w_D) of the pending call whose frame is on top of this stack."""
@@ -79,6 +87,9 @@ class BoundedRecursion:
         # The stack below was tested before this frame was put on it.
         return stack is None or self._count(stack) <= self._limit
 
+    def begin_with(self, stack: Stack | None) -> None:
+        pass
+
     def _count(self, frame: Stack) -> int:
         found = self._counts.get(frame.number)
         if found is None:
@@ -90,3 +101,6 @@ class BoundedRecursion:
 class AnyRecursion:
     def allows(self, stack: Stack | None) -> bool:
         return True
+
+    def begin_with(self, stack: Stack | None) -> None:
+        pass
