@@ -114,3 +114,13 @@ def test_memory_accesses_on_request(kind: type[Machine]) -> None:
     silent = machine(kind, code)
     silent.run(10)
     assert silent.trace.accesses(0) == ()
+
+
+@pytest.mark.parametrize("kind", [Machine, CompiledMachine])
+@pytest.mark.parametrize("steps", [3, 4, 200, 1000])
+def test_calls_and_returns_alone_are_those_of_the_trace(kind: type[Machine], steps: int) -> None:
+    traced = machine(kind, CALLS)
+    traced.run(steps)
+    expected = [(n, step) for n, step in enumerate(traced.trace) if step.transfer in (Transfer.CALL, Transfer.RETURN)]
+    assert list(traced.trace.calls_and_returns()) == expected
+    assert {i.pc for i in traced.trace.instructions()} == set(traced.trace.pcs())

@@ -104,16 +104,7 @@ class ReferenceRun:
         machine = program.machine(self._source, log_accesses=log_accesses, make=make)
         assert isinstance(machine, SteppedMachine)
         self.machine = machine
-        layout = program.decoder.layout
-        for name, value in example.registers:
-            cell = layout.by_name.get(name)
-            if cell is None:
-                raise UsageError(f"the counterexample sets a register '{name}' that {program.image.isa} does not have")
-            self.machine.registers[cell.number] = value & ((1 << layout.significant_bits(cell)) - 1)
-        for address, value in example.memory:
-            if self.machine.memory.region_of(address) is None:
-                raise UsageError(f"the counterexample sets memory at {address:#x}, where nothing is mapped")
-            self.machine.memory.poke(address, bytes([value]))
+        enter(machine, program, example)
 
     def _fresh(self, source: FreshSource, bits: int, origin: FreshOrigin, usual: int) -> int:
         if origin is FreshOrigin.INPUT:
@@ -152,6 +143,20 @@ class ReferenceRun:
     def violated_by(self, step: TraceStep) -> Violation | None:
         """The violation that the step just made is. To be asked exactly once for every step."""
         return self._watch.after(step, self.steps)
+
+
+def enter(machine: Machine, program: Program, example: Counterexample) -> None:
+    """Gives a machine what a counterexample says about the entry state beyond the inputs."""
+    layout = program.decoder.layout
+    for name, value in example.registers:
+        cell = layout.by_name.get(name)
+        if cell is None:
+            raise UsageError(f"the counterexample sets a register '{name}' that {program.image.isa} does not have")
+        machine.registers[cell.number] = value & ((1 << layout.significant_bits(cell)) - 1)
+    for address, value in example.memory:
+        if machine.memory.region_of(address) is None:
+            raise UsageError(f"the counterexample sets memory at {address:#x}, where nothing is mapped")
+        machine.memory.poke(address, bytes([value]))
 
 
 def first_violation(run: ReferenceRun, max_steps: int) -> Violation | str:

@@ -20,6 +20,9 @@ from mcveto.verdict import Verdict
 
 REFERENCE = "emulator"
 NATIVE = "native"
+# Steps that are followed one by one; at most so many are replayed at all.
+LOCKSTEP_STEPS = 5_000
+LONGEST = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +74,33 @@ def replay(
     max_steps: int = MAX_STEPS,
 ) -> Replay:
     """Runs a counterexample on the reference emulator and on every other machine that can."""
-    turns, found = turns_of(program, example, max_steps)
+    turns, found = turns_of(program, example, min(max_steps, LOCKSTEP_STEPS))
+    if isinstance(found, str) and max_steps > LOCKSTEP_STEPS:
+        long = _long_replay(program, example) if followers is None else None
+        if long is not None:
+            return long
+        turns, found = turns_of(program, example, max_steps)
     if isinstance(found, str):
         return Replay(None, found)
     others = standard_followers() if followers is None else followers
     comparisons = tuple(follow(program, example, turns, found, make(program)) for make in others)
     return Replay(found, "", turns, comparisons)
+
+
+def _long_replay(program: Program, example: Counterexample) -> Replay | None:
+    """None if the run is not long, or if only a comparison step by step can tell."""
+    if example.undefined or example.about != "reach":
+        return None
+    from mcveto.check.long_replay import replay_in_stretches
+
+    found, comparison = replay_in_stretches(program, example, LONGEST, UnicornFollower(program))
+    if isinstance(found, str):
+        return Replay(None, found) if comparison.steps > LOCKSTEP_STEPS else None
+    if comparison.steps <= LOCKSTEP_STEPS or found.about != "reach":
+        return None
+    if comparison.difference is not None and comparison.steps <= MAX_STEPS:
+        return None
+    return Replay(found, "", (), (comparison,))
 
 
 def confirmed(program: Program, verdict: Verdict) -> Verdict:

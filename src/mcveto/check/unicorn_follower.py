@@ -1,8 +1,8 @@
 """Unicorn as the other machine of a replay.
 
-One instruction per call; where one of our steps is several of Unicorn's (an IT block of Thumb) it runs until it arrives
-where the reference emulator did. Stores to code are followed by forgetting what was translated,
-whether or not Unicorn notices them itself.
+One instruction per call, or a stretch of them; where one of our steps is several of Unicorn's (an IT block of Thumb) it
+runs until it arrives where the reference emulator did. Stores to code in single steps are followed by forgetting what
+was translated, whether or not Unicorn notices them itself.
 
 Unicorn is not ground truth: instructions about which it is known to contradict the manual (docs/agreement) end the
 comparison without a judgement.
@@ -10,12 +10,13 @@ comparison without a judgement.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcveto.check.lockstep import CannotFollow, Stopped
 from mcveto.machine.emulator import Machine
 from mcveto.machine.memory import EXECUTE, READ, WRITE, Region
+from mcveto.machine.pcode import Instruction
 from mcveto.machine.trace import TraceStep
 from mcveto.program.program import Program
 
@@ -49,6 +50,11 @@ class UnicornFollower:
         self._wrote_code = False
 
     def begin(self, machine: Machine) -> None:
+        self.take_over(machine)
+        self._engine.hook_add(self._unicorn.UC_HOOK_MEM_WRITE, self._on_write)
+
+    def take_over(self, machine: Machine) -> None:
+        """The state of a machine, for stretches; `begin` also prepares for single steps."""
         try:
             import unicorn
 
@@ -71,7 +77,6 @@ class UnicornFollower:
         except unicorn.UcError as error:
             raise CannotFollow(f"Unicorn cannot hold the program: {error}") from None
         engine.hook_add(unicorn.UC_HOOK_INTR, self._on_interrupt)
-        engine.hook_add(unicorn.UC_HOOK_MEM_WRITE, self._on_write)
         self._ids = sorted({bits.register for bits in found.registers.values()})
         self.set_registers({name: machine.read(name) for name in found.registers}, machine.pc)
 
@@ -124,6 +129,29 @@ class UnicornFollower:
         if error is not None and not (error in fetch_errors and pc != step.pc):
             raise Stopped(f"an error ({self._unicorn.UcError(error)})")
         return pc
+
+    def stop_at(self, addresses: Iterable[int]) -> None:
+        """Where stretches end."""
+        for address in addresses:
+            self._engine.hook_add(self._unicorn.UC_HOOK_CODE, self._on_stop, begin=address, end=address)
+
+    def _on_stop(self, engine: Any, address: int, *_: object) -> None:
+        engine.emu_stop()
+
+    def stretch(self, pc: int, seconds: float) -> int:
+        """Runs freely from `pc`, which is none of `stop_at`, to the next that is; where it stops. Raises Stopped."""
+        self._interrupt = None
+        try:
+            self._engine.emu_start(pc, self._row.address_mask, timeout=max(1, int(seconds * 1_000_000)))
+        except self._unicorn.UcError as failure:
+            raise Stopped(f"an error ({failure})") from None
+        if self._interrupt is not None:
+            raise Stopped(f"interrupt {self._interrupt}")
+        return int(self._engine.reg_read(self._isa.program_counter))
+
+    def knows(self, instructions: Iterable[Instruction]) -> bool:
+        """Whether it can be trusted with all of them."""
+        return not any(instruction.mnemonic.startswith(self._known_wrong) for instruction in instructions)
 
     def registers(self) -> Mapping[str, int]:
         raw = dict(zip(self._ids, self._engine.reg_read_batch(self._ids), strict=True))

@@ -62,6 +62,10 @@ MAX_LEVELS = 200
 LEVELS_AT_ONCE = 3
 FIRST_TURN = 1.0
 LONGEST_TURN = 8.0
+# Of the time that this strategy has taken since the last turn of the others.
+TURNS_SHARE = 1.0
+# Before summaries of a recursion are looked for: many end by themselves.
+BEFORE_SUMMARIES = 0.05
 PROOF_SECONDS = 2.0
 PAUSE_AFTER = 15.0
 PAUSE_SECONDS = 6.0
@@ -175,6 +179,10 @@ class AutoDriver(Driver):
             return self._unknown("time-out")
         except Decided as decided:
             return decided.verdict
+        try:
+            self._take_turns(BEFORE_SUMMARIES * self._remaining())
+        except Decided as decided:
+            return decided.verdict
         answer = self._by_summaries(self._remaining() * (1 if is_recursive else GIVE_UP_SHARE))
         if answer is not None:
             return answer
@@ -210,12 +218,13 @@ class AutoDriver(Driver):
     def _pause(self) -> None:
         """What others solve quickly should not have to wait for us: takes turns with paths, and asks splitting once."""
         if self._summaries is not None and time.monotonic() - self._started > RECURSION_AFTER and self._is_recursive():
+            self._take_turns(BEFORE_SUMMARIES * self._remaining())
             answer = self._by_summaries(RECURSION_SHARE * self._remaining())
             if answer is not None:
                 raise Decided(answer)
         own = time.monotonic() - self._own_since
         if self._turn_seconds and own >= self._turn_seconds:
-            self._take_turns(min(0.6 * own, 0.5 * self._remaining()))
+            self._take_turns(min(TURNS_SHARE * own, 0.5 * self._remaining()))
         if not self._paused and time.monotonic() - self._started > PAUSE_AFTER:
             self._paused = True
             answer = self._by_splitting(min(PAUSE_SECONDS, PAUSE_SHARE * self._remaining()))

@@ -1,7 +1,8 @@
 """Explorations that take turns with a search for invariants, in the same process.
 
 Programs whose paths all end are decided faster by following them than by any invariant, with paths kept apart (few
-long ones) or merged (many that meet); others never come to an end that way. Nobody knows beforehand, so the search for
+long ones) or merged (many that meet); others never come to an end that way. A violation behind a long loop is found by
+simply running the program. Nobody knows beforehand, so the search for
 invariants hands over now and then. The first turns are counted in states, not in seconds: what is decided there is
 decided the same way each time.
 """
@@ -13,6 +14,7 @@ import time
 from dataclasses import replace
 
 from mcveto.engines.exploration import Exploration, Policy, Report
+from mcveto.engines.long_runs import LongRuns
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
@@ -31,13 +33,19 @@ class Alongside:
         self._deadline = time.monotonic() + seconds
         self._states = FIRST_STATES
         self._attempts = dict.fromkeys(POLICIES, 0)
-        self._explorations = {name: self._new(name) for name in POLICIES}
+        self._explorations: dict[str, Exploration | LongRuns] = {name: self._new(name) for name in POLICIES}
+        if LongRuns.apply_to(program):
+            self._explorations["runs"] = LongRuns(program, seconds)
+            self._attempts["runs"] = 0
 
     def turn(self, seconds: float | None) -> Verdict | None:
         """What is found in so many seconds, or (None) in so many states, if it decides."""
         states, self._states = self._states, MORE_STATES
         share = LONGEST_COUNTED if seconds is None else seconds / max(1, len(self._explorations))
-        for name, exploration in list(self._explorations.items()):
+        turns = list(self._explorations.items())
+        if seconds is not None:
+            turns.reverse()  # what runs find is confirmed soonest
+        for name, exploration in turns:
             verdict = exploration.advance(states if seconds is None else math.inf, time.monotonic() + share)
             if verdict is None:
                 continue

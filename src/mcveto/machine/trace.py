@@ -58,6 +58,7 @@ class _Chunk(NamedTuple):
     packed: bytes
 
 
+_NESTING = (Transfer.CALL, Transfer.RETURN)
 _KINDS = {
     Transfer.FALL: "internal",
     Transfer.JUMP: "internal",
@@ -155,6 +156,31 @@ class Trace:
         """Every step with its kind in the nested word of the run."""
         for index, step in enumerate(self):
             yield Position(index, _KINDS[step.transfer], step.pc)
+
+    def instructions(self) -> set[Instruction]:
+        """All that occur."""
+        return {instruction for path in self._paths for instruction, _ in path}
+
+    def calls_and_returns(self) -> Iterator[tuple[int, TraceStep]]:
+        """The steps that call or return, with their numbers; paths without any are passed over as a whole."""
+        events: dict[int, list[int]] = {}
+        held: tuple[int, Instruction, Transfer] | None = None
+        for start, number in self._walk(0):
+            path = self._paths[number]
+            if held is not None:
+                yield held[0], TraceStep(held[1].pc, held[1].bytes, held[2], path[0][0].pc)
+                held = None
+            places = events.get(number)
+            if places is None:
+                places = events[number] = [i for i, (_, how) in enumerate(path) if how in _NESTING]
+            for i in places:
+                instruction, how = path[i]
+                if i + 1 < len(path):
+                    yield start + i, TraceStep(instruction.pc, instruction.bytes, how, path[i + 1][0].pc)
+                else:
+                    held = start + i, instruction, how
+        if held is not None:
+            yield held[0], TraceStep(held[1].pc, held[1].bytes, held[2], self.end)
 
     def pcs(self) -> Iterator[int]:
         """The program counters alone, in order."""

@@ -1,0 +1,148 @@
+"""Concrete runs that are far longer than anybody follows symbolically, on the compiled machine.
+
+A violation behind a million turns of a loop, or after a recursion without inputs, is found by running the program: some
+ten million instructions a second, against some ten thousand for paths. A few runs are made side by side, with constant
+and with random inputs, and given more and more steps; one that ends makes room for another with new inputs.
+
+A run proves nothing. What reaches a target is reported with the inputs it consumed, and replayed by others.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+from mcveto.dpg.replay import first_mismatch
+from mcveto.dpg.violation_inputs import MEETS_UNDEFINED
+from mcveto.machine.compiled import CompiledMachine
+from mcveto.machine.pcode import FreshOrigin
+from mcveto.program.inputs import InputSource
+from mcveto.program.program import Program
+from mcveto.verdict import Verdict, VerdictInput
+
+# Instructions that count like one state of an exploration, the first time and later.
+FIRST_STEPS_PER_STATE = 100
+STEPS_PER_STATE = 1000
+SLICE = 200_000
+FIRST_STEPS = 20_000
+GROWTH = 8
+MAX_RUNS = 40
+SIDE_BY_SIDE = 3
+# A replay takes as long again, and somewhat more.
+LONGEST_SHARE = 0.4
+
+
+class _Constant(InputSource):
+    """Every input has the same value."""
+
+    def __init__(self, value: int) -> None:
+        super().__init__()
+        self._value = value
+
+    def _draw(self, bits: int) -> int:
+        return self._value & ((1 << bits) - 1)
+
+
+class _LongRun:
+    def __init__(self, program: Program, source: InputSource) -> None:
+        self.source = source
+        machine = program.machine(source, make=CompiledMachine)
+        self.machine = machine
+        self.steps = 0
+        self.seconds = 0.0
+
+
+class LongRuns:
+    def __init__(self, program: Program, seconds: float, seed: int = 0) -> None:
+        self._program = program
+        self._deadline = time.monotonic() + seconds
+        self._seed = seed
+        self._made = 0
+        self._limit = FIRST_STEPS
+        self._started: list[_LongRun] | None = None
+        self.instructions = 0
+        self.got_stuck = False
+
+    @staticmethod
+    def apply_to(program: Program) -> bool:
+        """Whether a run can tell a violation: of reachability, in a program that is all there."""
+        if program.image.format == "while" or program.spec.models or program.image.import_area is not None:
+            return False
+        names = {item.name for item in program.spec.properties}
+        return names <= {"reach", "return-address"} and bool(program.targets) and not program.image.unspecified
+
+    def advance(self, states: float = math.inf, until: float = math.inf) -> Verdict | None:
+        """Runs for so long; None if there is more to run."""
+        budget = states * STEPS_PER_STATE
+        if self._started is None:
+            self._started = [self._new()]
+            budget = states * FIRST_STEPS_PER_STATE
+        while budget > 0 and time.monotonic() < until:
+            run = next((run for run in self._started if run.steps < self._limit), None)
+            if run is None:
+                self._more()
+                continue
+            if self._is_too_long(run):
+                self._started.remove(run)
+            else:
+                steps = int(min(SLICE, budget, self._limit - run.steps))
+                budget -= steps
+                found = self._go_on(run, steps)
+                if found is not None:
+                    return found
+            if not self._started:
+                return Verdict("unknown", reason="no run reaches a target")
+        return None
+
+    def _go_on(self, run: _LongRun, steps: int) -> Verdict | None:
+        assert self._started is not None
+        before = time.monotonic()
+        outcome = run.machine.run(steps)
+        run.steps += outcome.steps
+        run.seconds += time.monotonic() - before
+        self.instructions += outcome.steps
+        if outcome.kind == "limit":
+            return None
+        if outcome.kind == "target" and first_mismatch(self._program, run.machine) is None:
+            return self._violated(run)
+        self._started.remove(run)
+        if run.source.consumed and self._made < MAX_RUNS:
+            self._started.append(self._new())
+        return None
+
+    def _new(self) -> _LongRun:
+        number = self._made
+        self._made += 1
+        # Mostly random inputs, and the two constants that loops wait for.
+        source = _Constant(number - 1) if number in (1, 2) else InputSource((), self._seed + number)
+        return _LongRun(self._program, source)
+
+    def _more(self) -> None:
+        """All have had as many steps as they may: another one if inputs matter, and more for all."""
+        assert self._started is not None
+        self._limit *= GROWTH
+        if len(self._started) < SIDE_BY_SIDE and self._made < MAX_RUNS and self._started[0].source.consumed:
+            self._started.append(self._new())
+
+    def _is_too_long(self, run: _LongRun) -> bool:
+        return run.seconds > LONGEST_SHARE * (self._deadline - time.monotonic())
+
+    def _violated(self, run: _LongRun) -> Verdict:
+        inputs = tuple(VerdictInput(item.value, item.bits, item.where) for item in run.source.consumed)
+        undefined = any(
+            op.opcode == "FRESH" and op.inputs[1].offset != FreshOrigin.INPUT
+            for instruction in run.machine.trace.instructions()
+            for op in instruction.ops
+        )
+        pc = run.machine.pc
+        return Verdict(
+            "violated",
+            "reach",
+            f"{pc:#x} is reached",
+            inputs,
+            ("emulator",),
+            self._program.assumptions,
+            {"instructions_executed": self.instructions, "concrete_runs": self._made},
+            at=pc,
+            warnings=(MEETS_UNDEFINED,) if undefined else (),
+        )

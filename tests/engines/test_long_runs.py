@@ -1,0 +1,67 @@
+"""Long runs find what is far away, with the inputs that they consumed, and claim nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mcveto
+from mcveto.check.replay import confirmed
+from mcveto.engines.long_runs import LongRuns
+from mcveto.program.program import Program, load_program
+from mcveto.program.spec import InputCall, PropertySpec, Spec
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+# mov ecx, 200000; again: dec ecx; jnz again
+LOOP = "b9400d0300 49 75fd"
+
+
+def program(folder: Path, rest: str, target: int, *inputs: int) -> Program:
+    file = folder / "blob"
+    file.write_bytes(bytes.fromhex((LOOP + rest).replace(" ", "")))
+    calls = tuple(InputCall(at) for at in inputs)
+    properties = (PropertySpec("reach", (target,)),)
+    spec = Spec(arch="x86-32", base=0x1000, entry=0x1000, input_calls=calls, properties=properties)
+    return load_program(str(file), spec)
+
+
+def test_a_target_behind_a_long_loop_is_reached(tmp_path: Path) -> None:
+    subject = program(tmp_path, "90 c3", 0x1008)
+    runs = LongRuns(subject, 60.0)
+    assert runs.advance(states=1) is None
+    found = runs.advance()
+    assert found is not None
+    assert (found.kind, found.at, found.inputs) == ("violated", 0x1008, ())
+    assert confirmed(subject, found).confirmed_by == ("emulator", "unicorn")
+
+
+def test_the_inputs_are_those_of_the_run(tmp_path: Path) -> None:
+    # call input; test eax, eax; jnz +1; target: nop; ret; input: ret
+    subject = program(tmp_path, "e806000000 85c0 7501 90 c3 c3", 0x1011, 0x1013)
+    found = LongRuns(subject, 60.0).advance()
+    assert found is not None
+    assert found.kind == "violated"
+    assert [item.value for item in found.inputs] == [0]
+    assert confirmed(subject, found).kind == "violated"
+
+
+def test_a_run_that_ends_elsewhere_proves_nothing(tmp_path: Path) -> None:
+    found = LongRuns(program(tmp_path, "c3 90", 0x1009), 60.0).advance()
+    assert found is not None
+    assert found.kind == "unknown"
+
+
+def test_a_target_behind_a_return_that_goes_astray_is_not_claimed(tmp_path: Path) -> None:
+    # push target; ret; target: nop
+    found = LongRuns(program(tmp_path, "680e100000 c3 90", 0x100E), 60.0).advance()
+    assert found is not None
+    assert found.kind == "unknown"
+
+
+def test_an_endless_run_is_given_up_in_time(tmp_path: Path) -> None:
+    found = LongRuns(program(tmp_path, "ebfe 90", 0x100A), 0.5).advance()
+    assert found is not None
+    assert found.kind == "unknown"
+
+
+def test_other_properties_are_left_to_others() -> None:
+    assert not LongRuns.apply_to(mcveto.load(spec=str(EXAMPLES / "memory/ppc32-be/loop-bound-bug.yaml")))
