@@ -35,6 +35,7 @@ from mcveto.dpg.strengthen.candidates import (
 from mcveto.dpg.strengthen.certify import CannotCertify, certify
 from mcveto.dpg.strengthen.code_ahead import CodeAhead
 from mcveto.dpg.strengthen.cuts import Shape
+from mcveto.dpg.strengthen.explicit_values import ExplicitValues
 from mcveto.dpg.strengthen.explore import Explorer
 from mcveto.dpg.strengthen.fuzz import Fuzzer
 from mcveto.dpg.strengthen.houdini import Candidates, surviving
@@ -298,6 +299,8 @@ class AutoDriver(Driver):
         if self._turns == 1:
             self._take_turns(None)
         ahead = self._run_longer() or self._fuzz(system) or self._vary(system) or self._look_ahead(system)
+        if ahead is None and self._size() == size:
+            ahead = self._explicit(system)
         if ahead is None and self._rounds > 1 and self._size() == size:
             # It was not enough before to know the states of the runs.
             ahead = self._widen(system) or self._look_ahead(system)
@@ -340,6 +343,17 @@ class AutoDriver(Driver):
         if not found:
             raise GiveUp(f"no invariant within {MAX_LEVELS} levels")
         return self._certified(system)
+
+    def _explicit(self, system: System) -> Verdict | list[Path] | None:
+        """Enumerates the states of a protocol, if it is one: a proof, or paths out of the graph."""
+        found = ExplicitValues(system, [step for step in system.exits() if not self._excluded(system, step)]).search()
+        if found.paths:
+            return found.paths
+        if found.is_safe:
+            self._keep(system, found.invariants)
+            if self._is_safe(system):
+                return self._certified(system)
+        return None
 
     def _fuzz(self, system: System) -> Verdict | None:
         """Once, random inputs of the kind that the guards care about."""
