@@ -22,11 +22,14 @@ from mcveto.dpg.history import History
 from mcveto.dpg.location import Location
 from mcveto.dpg.proof_check import recheck
 from mcveto.dpg.runs import CallStringTooLong, Choices, Ending, Run, Runner
+from mcveto.dpg.strengthen.accelerate import accelerated
 from mcveto.dpg.strengthen.big_steps import BigStep, TooManyPaths
+from mcveto.dpg.strengthen.by_condition import by_condition
 from mcveto.dpg.strengthen.candidates import (
     MAX_PLACES,
     Thresholds,
     by_mode,
+    differences,
     open_places,
     relations,
     thresholds,
@@ -154,6 +157,8 @@ class AutoDriver(Driver):
         self._paused = False
         self._ran_longer: set[Location] = set()
         self._fuzzed = False
+        self._is_confirming = False
+        """Whether what is asked is the last thing missing in a proof."""
         self._rounds = 0
         self._widening = Widening(self._feasibility, self.blocks)
         self._learned: Candidates = {}
@@ -225,7 +230,8 @@ class AutoDriver(Driver):
 
     def _remaining_after_turns(self) -> float:
         """Asked before every question to a solver: no stage is so long that nobody else gets a turn."""
-        self._pause()
+        if not self._is_confirming:
+            self._pause()
         return self._remaining()
 
     def _take_turns(self, seconds: float | None) -> None:
@@ -325,6 +331,8 @@ class AutoDriver(Driver):
             stage(system)
             if self._is_safe(system):
                 return self._certified(system)
+        if self._phases(system):
+            return self._certified(system)
         if self._look_behind(system):
             return []
         strengthening = Strengthening(system)
@@ -350,9 +358,13 @@ class AutoDriver(Driver):
         if found.paths:
             return found.paths
         if found.is_safe:
-            self._keep(system, found.invariants)
-            if self._is_safe(system):
-                return self._certified(system)
+            self._is_confirming = True
+            try:
+                self._keep(system, found.invariants)
+                if self._is_safe(system):
+                    return self._certified(system)
+            finally:
+                self._is_confirming = False
         return None
 
     def _fuzz(self, system: System) -> Verdict | None:
@@ -445,6 +457,27 @@ class AutoDriver(Driver):
         if sum(map(len, candidates.values())) <= MAX_BY_MODE:
             self._keep(system, candidates)
 
+    def _phases(self, system: System) -> bool:
+        """Candidates from late iterations, under the conditions that tell phases apart, and bounds of differences."""
+        sampled, system.samples = system.samples, system.samples.with_computed(accelerated(system))
+        try:
+            relevant = relevant_places(system.places, system.all_steps())
+            places = {cut: open_places(system, cut, relevant.get(cut, ())) for cut in system.cuts}
+            stages: list[Callable[[Location], list[Term]]] = [
+                lambda cut: [
+                    *self._thresholds.bounds(system, cut, places[cut], True),
+                    *differences(system, cut, places[cut]),
+                ],
+                lambda cut: by_condition(system, cut, places[cut], system.invariants[cut]),
+            ]
+            for stage in stages:
+                self._keep(system, {cut: dict.fromkeys(stage(cut)) for cut in system.cuts})
+                if self._is_safe(system):
+                    return True
+            return False
+        finally:
+            system.samples = sampled
+
     def _keep(self, system: System, candidates: Candidates) -> None:
         for cut, found in surviving(system, candidates, background=system.invariants).items():
             system.invariants[cut].update(tightest(found))
@@ -463,6 +496,13 @@ class AutoDriver(Driver):
     def _certified(self, system: System) -> Verdict:
         if self._program.image.unspecified:
             return self._unknown("the file depends on code or data that is not in it (imports)")
+        self._is_confirming = True
+        try:
+            return self._confirmed(system)
+        finally:
+            self._is_confirming = False
+
+    def _confirmed(self, system: System) -> Verdict:
         invariants = inductive_core(system)
         if invariants is None:
             raise GiveUp("an invariant could not be confirmed")

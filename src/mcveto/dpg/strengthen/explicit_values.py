@@ -82,6 +82,7 @@ class ExplicitValues:
 
     def search(self) -> Explicit:
         stuck: set[BigStep] = set()
+        feasible: dict[Location, Path] = {}
         for _ in range(MAX_REFINEMENTS):
             nodes = self._reach()
             if isinstance(nodes, Term):
@@ -89,26 +90,25 @@ class ExplicitValues:
                 stuck.clear()
                 continue
             if nodes is None:
-                return Explicit()
-            reached = self._reached_exits(nodes, stuck)
+                break
+            reached = self._reached_exits(nodes, stuck, feasible)
             if not reached:
+                if feasible:
+                    break
                 return Explicit(self._invariants(nodes), not stuck)
-            feasible: list[Path] = []
             before = dict(self._items)
             for node, step in reached[:PATHS_AT_ONCE]:
                 path = _path(node, step)
                 conflict = self._conflict(path)
                 if conflict is None:
-                    feasible.append(Path(tuple(path)))
+                    feasible[step.trail[-1]] = Path(tuple(path))
                 elif not self._refine(path, conflict, before):
                     stuck.add(step)
-            if feasible:
-                return Explicit(paths=feasible)
             if len(self._items) > len(before):
                 stuck.clear()
             if len(self._items) > MAX_ITEMS:
-                return Explicit()
-        return Explicit()
+                break
+        return Explicit(paths=list(feasible.values()))
 
     def _forget(self, cell: Term) -> None:
         """Does not enumerate a cell any more, nor what is computed from it."""
@@ -153,15 +153,17 @@ class ExplicitValues:
                 return None
         return found
 
-    def _reached_exits(self, nodes: Sequence[_Node], stuck: set[BigStep]) -> list[tuple[_Node, BigStep]]:
-        """One abstract state for each exit that some can take, the nearest; one exit for each place where they leave."""
+    def _reached_exits(
+        self, nodes: Sequence[_Node], stuck: set[BigStep], done: Mapping[Location, Path]
+    ) -> list[tuple[_Node, BigStep]]:
+        """For each place where an exit can be taken one such exit and the nearest abstract state that can."""
         at_cut: dict[Location, list[_Node]] = {}
         for node in nodes:
             at_cut.setdefault(node.cut, []).append(node)
         found: dict[Location, tuple[_Node, BigStep]] = {}
         for step in self._exits:
             assert step.source is not None
-            if step in stuck or step.trail[-1] in found:
+            if step in stuck or step.trail[-1] in found or step.trail[-1] in done:
                 continue
             for node in at_cut.get(step.source, ()):
                 if self._entering(step, node.values) is not None:
@@ -331,7 +333,8 @@ class ExplicitValues:
         for node in nodes:
             by_cut.setdefault(node.cut, []).append(node.values)
         items = list(self._items)
-        found = {}
+        # What is not reached at all must be said, too: steps from there would break the rest.
+        found: dict[Location, dict[Term, None]] = {cut: {t.FALSE: None} for cut in self._system.cuts}
         for cut, states in by_cut.items():
             claim = _disjunction(items, states)
             found[cut] = {claim: None} if claim.op != "const" else {}
@@ -348,7 +351,9 @@ def _disjunction(items: Sequence[Term], states: Sequence[Values]) -> Term:
         groups.setdefault((*values[:widest], None, *values[widest + 1 :]), {})[values[widest]] = None
     cases = []
     for rest, own in groups.items():
-        parts = [t.eq(item, t.const(value, item.width)) for item, value in zip(items, rest, strict=True) if value is not None]
+        parts = [
+            t.eq(item, t.const(value, item.width)) for item, value in zip(items, rest, strict=True) if value is not None
+        ]
         if None not in own:
             chosen = [t.eq(items[widest], t.const(value, items[widest].width)) for value in own if value is not None]
             parts.append(t.disj(chosen))
