@@ -22,11 +22,14 @@ from mcveto.dpg.history import History
 from mcveto.dpg.location import Location
 from mcveto.dpg.proof_check import recheck
 from mcveto.dpg.runs import CallStringTooLong, Choices, Ending, Run, Runner
+from mcveto.dpg.strengthen.accelerate import accelerated
 from mcveto.dpg.strengthen.big_steps import BigStep, TooManyPaths
+from mcveto.dpg.strengthen.by_condition import by_condition
 from mcveto.dpg.strengthen.candidates import (
     MAX_PLACES,
     Thresholds,
     by_mode,
+    differences,
     open_places,
     relations,
     thresholds,
@@ -35,6 +38,7 @@ from mcveto.dpg.strengthen.candidates import (
 from mcveto.dpg.strengthen.certify import CannotCertify, certify
 from mcveto.dpg.strengthen.code_ahead import CodeAhead
 from mcveto.dpg.strengthen.cuts import Shape
+from mcveto.dpg.strengthen.explicit_values import ExplicitValues
 from mcveto.dpg.strengthen.explore import Explorer
 from mcveto.dpg.strengthen.fuzz import Fuzzer
 from mcveto.dpg.strengthen.houdini import Candidates, surviving
@@ -157,6 +161,8 @@ class AutoDriver(Driver):
         self._paused = False
         self._ran_longer: set[Location] = set()
         self._fuzzed = False
+        self._is_confirming = False
+        """Whether what is asked is the last thing missing in a proof."""
         self._rounds = 0
         self._widening = Widening(self._feasibility, self.blocks)
         self._learned: Candidates = {}
@@ -233,7 +239,8 @@ class AutoDriver(Driver):
 
     def _remaining_after_turns(self) -> float:
         """Asked before every question to a solver: no stage is so long that nobody else gets a turn."""
-        self._pause()
+        if not self._is_confirming:
+            self._pause()
         return self._remaining()
 
     def _take_turns(self, seconds: float | None) -> None:
@@ -307,6 +314,8 @@ class AutoDriver(Driver):
         if self._turns == 1:
             self._take_turns(None)
         ahead = self._run_longer() or self._fuzz(system) or self._vary(system) or self._look_ahead(system)
+        if ahead is None and self._size() == size:
+            ahead = self._explicit(system)
         if ahead is None and self._rounds > 1 and self._size() == size:
             # It was not enough before to know the states of the runs.
             ahead = self._widen(system) or self._look_ahead(system)
@@ -331,6 +340,8 @@ class AutoDriver(Driver):
             stage(system)
             if self._is_safe(system):
                 return self._certified(system)
+        if self._phases(system):
+            return self._certified(system)
         if self._look_behind(system):
             return []
         strengthening = Strengthening(system)
@@ -349,6 +360,21 @@ class AutoDriver(Driver):
         if not found:
             raise GiveUp(f"no invariant within {MAX_LEVELS} levels")
         return self._certified(system)
+
+    def _explicit(self, system: System) -> Verdict | list[Path] | None:
+        """Enumerates the states of a protocol, if it is one: a proof, or paths out of the graph."""
+        found = ExplicitValues(system, [step for step in system.exits() if not self._excluded(system, step)]).search()
+        if found.paths:
+            return found.paths
+        if found.is_safe:
+            self._is_confirming = True
+            try:
+                self._keep(system, found.invariants)
+                if self._is_safe(system):
+                    return self._certified(system)
+            finally:
+                self._is_confirming = False
+        return None
 
     def _fuzz(self, system: System) -> Verdict | None:
         """Once, random inputs of the kind that the guards care about."""
@@ -440,6 +466,27 @@ class AutoDriver(Driver):
         if sum(map(len, candidates.values())) <= MAX_BY_MODE:
             self._keep(system, candidates)
 
+    def _phases(self, system: System) -> bool:
+        """Candidates from late iterations, under the conditions that tell phases apart, and bounds of differences."""
+        sampled, system.samples = system.samples, system.samples.with_computed(accelerated(system))
+        try:
+            relevant = relevant_places(system.places, system.all_steps())
+            places = {cut: open_places(system, cut, relevant.get(cut, ())) for cut in system.cuts}
+            stages: list[Callable[[Location], list[Term]]] = [
+                lambda cut: [
+                    *self._thresholds.bounds(system, cut, places[cut], True),
+                    *differences(system, cut, places[cut]),
+                ],
+                lambda cut: by_condition(system, cut, places[cut], system.invariants[cut]),
+            ]
+            for stage in stages:
+                self._keep(system, {cut: dict.fromkeys(stage(cut)) for cut in system.cuts})
+                if self._is_safe(system):
+                    return True
+            return False
+        finally:
+            system.samples = sampled
+
     def _keep(self, system: System, candidates: Candidates) -> None:
         for cut, found in surviving(system, candidates, background=system.invariants).items():
             system.invariants[cut].update(tightest(found))
@@ -458,6 +505,13 @@ class AutoDriver(Driver):
     def _certified(self, system: System) -> Verdict:
         if self._program.image.unspecified:
             return self._unknown("the file depends on code or data that is not in it (imports)")
+        self._is_confirming = True
+        try:
+            return self._confirmed(system)
+        finally:
+            self._is_confirming = False
+
+    def _confirmed(self, system: System) -> Verdict:
         invariants = inductive_core(system)
         if invariants is None:
             raise GiveUp("an invariant could not be confirmed")

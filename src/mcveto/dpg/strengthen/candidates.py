@@ -100,13 +100,13 @@ def relations(system: System, cut: Location, places: Sequence[Term]) -> list[Ter
     found: list[Term] = []
     values = {place: system.samples.values(cut, place) for place in places}
     for place in places:
-        found += _congruences(place, values[place])
+        found += congruences(place, values[place])
         distinct = sorted(set(values[place]))
         if 2 <= len(distinct) <= MAX_SET and len(values[place]) > len(distinct):
             found.append(t.disj(t.eq(place, t.const(value, place.width)) for value in distinct))
     for one, other in combinations(places, 2):
         if one.width == other.width:
-            found += _pair(one, other, values[one], values[other])
+            found += pair(one, other, values[one], values[other])
     by_width: dict[int, list[Term]] = {}
     for place in places:
         by_width.setdefault(place.width, []).append(place)
@@ -115,7 +115,7 @@ def relations(system: System, cut: Location, places: Sequence[Term]) -> list[Ter
     return [candidate for candidate in dict.fromkeys(found) if candidate.op != "const"]
 
 
-def _congruences(place: Term, values: Sequence[int]) -> Iterator[Term]:
+def congruences(place: Term, values: Sequence[int]) -> Iterator[Term]:
     width = place.width
     if len(set(values)) < 2:
         return
@@ -130,7 +130,7 @@ def _congruences(place: Term, values: Sequence[int]) -> Iterator[Term]:
         yield t.eq(t.urem(place, t.const(step, width)), t.const(values[0] % step, width))
 
 
-def _pair(one: Term, other: Term, left: Sequence[int], right: Sequence[int]) -> Iterator[Term]:
+def pair(one: Term, other: Term, left: Sequence[int], right: Sequence[int]) -> Iterator[Term]:
     width = one.width
     mask = (1 << width) - 1
     pairs = list(zip(left, right, strict=True))
@@ -156,6 +156,25 @@ def _pair(one: Term, other: Term, left: Sequence[int], right: Sequence[int]) -> 
                 yield t.ult(x, y)
         if all(a <= b + 1 for a, b in ordered):
             yield t.sle(x, t.add(y, t.const(1, width)))
+
+
+def differences(system: System, cut: Location, places: Sequence[Term]) -> list[Term]:
+    """Bounds of differences and sums, by the numbers the program compares with (octagons: Miné, HOSC 2006)."""
+    numbers = thresholds(system)
+    found: list[Term] = []
+    for one, other in combinations(places, 2):
+        if one.width != other.width:
+            continue
+        width = one.width
+        half = 1 << (width - 1)
+        for form in (t.sub(one, other), t.sub(other, one), t.add(one, other)):
+            seen = [t.signed(value, width) for value in system.samples.values(cut, form)]
+            if not seen or form.op == "const" or len(set(seen)) == 1:
+                continue
+            limits = sorted({0, *(number for number in numbers.get(width, ()) if -half <= number < half)})
+            above = [number for number in limits if number >= max(seen)][:LIMITS_PER_SIDE]
+            found += [t.sle(form, t.const(number, width)) for number in above]
+    return [candidate for candidate in dict.fromkeys(found) if candidate.op != "const"]
 
 
 def by_mode(system: System, cut: Location, places: Sequence[Term], kept: Iterable[Term]) -> list[Term]:
@@ -190,7 +209,7 @@ def _under(values: dict[Term, list[int]], related: set[Term]) -> Iterator[Term]:
             yield t.sle(t.const(min(signed), width), place)
     for one, other in combinations([place for place in values if place in related], 2):
         if one.width == other.width and len(set(values[one])) > 1 and len(set(values[other])) > 1:
-            yield from _pair(one, other, values[one], values[other])
+            yield from pair(one, other, values[one], values[other])
 
 
 def tightest(literals: Iterable[Term]) -> dict[Term, None]:

@@ -62,12 +62,17 @@ def _broken(
     broken: dict[Term, None] = {}
     given = set(assumed) | set(step.guard)
     pending: list[tuple[Term, Term]] = []
+    never: list[Term] = []
     for candidate in wanted:
         before = step.pre(candidate)
         if before is t.FALSE:
-            broken[candidate] = None
+            never.append(candidate)
         elif before is not t.TRUE and before not in given:
             pending.append((candidate, before))
+    if never:
+        if system.queries.refutes([*assumed, *step.guard], at_entry, QUERY_SECONDS, step.source, fixed):
+            return broken  # a step that cannot be taken breaks nothing
+        broken.update(dict.fromkeys(never))
     while pending:
         some = t.bnot(t.conj(before for _, before in pending))
         answer = system.queries.ask([*assumed, *step.guard, some], at_entry, QUERY_SECONDS, step.source, fixed)

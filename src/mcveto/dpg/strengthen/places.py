@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 from mcveto.dpg.graph import Witness
@@ -11,11 +12,13 @@ from mcveto.dpg.runs import Run
 from mcveto.dpg.steps import Steps
 from mcveto.dpg.strengthen.big_steps import BigStep
 from mcveto.logic import terms as t
+from mcveto.logic.substitute import substitute
 from mcveto.logic.terms import Term
 from mcveto.program.program import Program
 
 MAX_SAMPLES = 60
 MAX_SAMPLES_PER_RUN = 16
+UNKNOWN = -1
 
 
 class Places:
@@ -110,13 +113,28 @@ class Samples:
                 chosen += group if len(group) <= share else [*group[: share - half], *group[-half:]]
             self.visits[location] = chosen[: 2 * MAX_SAMPLES]
         self._values: dict[tuple[Location, Term], tuple[int, ...]] = {}
+        self._computed: dict[Location, list[dict[Term, Term]]] = {}
+
+    def with_computed(self, computed: Mapping[Location, Sequence[Mapping[Term, int]]]) -> Samples:
+        """These samples and states that no run was in, given by what some places hold there."""
+        found = copy(self)
+        found._values = {}
+        found._computed = {
+            location: [{place: t.const(value, place.width) for place, value in cells.items()} for cells in states]
+            for location, states in computed.items()
+        }
+        return found
 
     def values(self, location: Location, term: Term) -> tuple[int, ...]:
-        """The values a term had at the visits."""
+        """The values a term had at the visits, and in the computed states, where it may be UNKNOWN."""
         key = (location, term)
         found = self._values.get(key)
         if found is None:
-            found = self._values[key] = tuple(value_at(term, witness) for witness in self.visits[location])
+            seen = [value_at(term, witness) for witness in self.visits[location]]
+            for cells in self._computed.get(location, ()):
+                value = substitute(term, cells)
+                seen.append(value.data if value.op == "const" else UNKNOWN)
+            found = self._values[key] = tuple(seen)
         return found
 
     def holds(self, location: Location, predicate: Term) -> bool:
