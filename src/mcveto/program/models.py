@@ -44,6 +44,7 @@ def bind_models(
     row, known = decoder.row, models()
     taken = list(occupied)
     constants = {"word_bytes": row.address_bytes, "heap_start": 0, "heap_bytes": HEAP_BYTES, "heap_table": 0}
+    constants["big_endian"] = int(row.big_endian)
     if any(known[name].heap for _, name in spec.models if name in known):
         table_bytes = (HEAP_BYTES // GRANULE + 1) * row.address_bytes
         for key, name, size in (("heap_start", "heap", HEAP_BYTES), ("heap_table", "heap table", table_bytes)):
