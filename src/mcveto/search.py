@@ -350,12 +350,11 @@ def _confirmed(attached: Attached, verdict: Verdict) -> Verdict:
     judged by a monitor, on the program without guards."""
     if verdict.kind != "violated" or verdict.at in attached.errors:
         return verdict
-    if attached.guarded is not None and verdict.at in attached.guarded.errors:
-        from mcveto.check.safety_monitor import judged
-
-        return judged(attached.plain, verdict)
     from mcveto.check.replay import confirmed
 
+    if attached.guarded is not None and verdict.at in attached.guarded.errors:
+        # Which of the two it is, the monitor says.
+        verdict = replace(verdict, about="memory-safety")
     return confirmed(attached.plain, verdict)
 
 

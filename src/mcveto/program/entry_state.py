@@ -52,6 +52,12 @@ def free_area(occupied: Sequence[Span], size: int, address_bits: int) -> int:
     return start
 
 
+def data_area(occupied: Sequence[Span], size: int, address_bits: int) -> int:
+    """The start of `size` bytes for data that no file has, where a process of a 64-bit system can have memory, too."""
+    kernels = [(1 << 46, 1 << 64)] if address_bits == 64 else []
+    return free_area([*occupied, *kernels], size, address_bits)
+
+
 def entry_registers(
     decoder: Decoder,
     stack: RegionSpec,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from mcveto.machine.isa import IsaRow
 from mcveto.machine.memory import READ, WRITE, RegionSpec
-from mcveto.program.entry_state import Span, free_area
+from mcveto.program.entry_state import Span, data_area
 from mcveto.program.image.model import Image
 from mcveto.program.spec import Argv, Spec
 from mcveto.program.undetermined import Undetermined
@@ -105,7 +105,7 @@ def surroundings(image: Image, spec: Spec, row: IsaRow, occupied: Sequence[Span]
     taken = list(occupied)
 
     def place(name: str, content: bytes, size: int, unspecified: tuple[Span, ...]) -> int:
-        start = free_area(taken, size, row.address_bits)
+        start = data_area(taken, size, row.address_bits)
         taken.append((start, start + size))
         found.regions.append(RegionSpec(name, start, size, READ | WRITE, content, unspecified))
         return start
