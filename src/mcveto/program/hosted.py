@@ -144,10 +144,30 @@ def _arguments(
     )
 
 
-def stream_cells(image: Image, undetermined: Undetermined) -> set[int]:
-    """The markers of the library's variables `stdin`, `stdout` and `stderr` that the file has a copy of.
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """The library's variables `stdin`, `stdout` and `stderr`.
 
     What they hold is an address of another module: it can be passed on, and following it is unsupported."""
-    cells = (image.symbols.get(name) for name in _STREAMS)
-    markers = (undetermined.marker_of(cell) for cell in cells if cell is not None)
-    return {marker for marker in markers if marker is not None}
+
+    copies: frozenset[int]
+    """Markers of the variables that the file has a copy of."""
+    pointers: dict[int, int]
+    """Cells that hold the address of a variable, and that address."""
+    regions: tuple[RegionSpec, ...] = ()
+
+
+def streams(image: Image, undetermined: Undetermined, row: IsaRow) -> Streams:
+    copies = (undetermined.marker_of(image.symbols[name]) for name in _STREAMS if name in image.symbols)
+    cells = [image.imports[name] for name in _STREAMS if name in image.imports and name not in image.symbols]
+    cells = [cell for cell in cells if undetermined.marker_of(cell) is not None]
+    found = frozenset(marker for marker in copies if marker is not None)
+    if not cells:
+        return Streams(found, {})
+    word, order = row.address_bytes, "big" if row.big_endian else "little"
+    start = data_area(undetermined.occupied, word * len(cells), row.address_bits)
+    content = b"".join((undetermined.marker_of(cell) or 0).to_bytes(word, order) for cell in cells)  # type: ignore[arg-type]
+    pointers = {cell: start + word * number for number, cell in enumerate(cells)}
+    region = RegionSpec("standard streams", start, len(content), READ | WRITE, content)
+    undetermined.occupied.append((start, start + len(content)))
+    return Streams(found, pointers, (region,))

@@ -26,7 +26,7 @@ from mcveto.program.entry_state import (
     with_return_address,
 )
 from mcveto.program.hooks import assume_function, input_function
-from mcveto.program.hosted import at_main, stream_cells, surroundings, with_models
+from mcveto.program.hosted import Streams, at_main, streams, surroundings, with_models
 from mcveto.program.image import Image, load_image
 from mcveto.program.imports import with_bound_imports
 from mcveto.program.inputs import InputSource
@@ -294,17 +294,20 @@ def make_program(image: Image, spec: Spec) -> Program:
         return value
 
     original = image
+    of_library: Sequence[RegionSpec] = ()
     if image.unspecified:
         stand_ins = _stand_ins(spec, code)
-        image = with_bound_imports(
-            image, undetermined, stand_ins | stream_cells(image, undetermined) if stand_ins else stand_ins
-        )
+        known = streams(image, undetermined, row) if stand_ins and spec.models_imports else Streams(frozenset(), {})
+        image = with_bound_imports(image, undetermined, stand_ins | known.copies, known.pointers)
+        of_library = known.regions if image is not original else ()
     given = _input_memory(image, decoder, spec)
     sentinel = free_area(undetermined.occupied, _PAGE, row.address_bits)
     around = surroundings(image, spec, row, [*undetermined.occupied, (sentinel, sentinel + _PAGE)])
     input_memory = (*given, *around.input_memory)
     taken = [*undetermined.occupied, (sentinel, sentinel + _PAGE), *((r.start, r.end) for r in around.regions)]
-    space = AddressSpace([*_image_regions(image, given), stack, *around.regions], row.address_bits, row.big_endian)
+    space = AddressSpace(
+        [*_image_regions(image, given), stack, *of_library, *around.regions], row.address_bits, row.big_endian
+    )
     registers, assumptions = entry_registers(decoder, stack, entry, sentinel, around.words, around.registers)
 
     hooks = undetermined.code_hooks()
