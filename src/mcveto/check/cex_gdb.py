@@ -2,13 +2,15 @@
 
 Plain gdb commands, for x86 programs that the kernel runs (see `native_follower` for which those are): the stack is
 mapped by a system call made in the process's name, inputs are answered at breakpoints. Where code is writable the
-breakpoints are hardware ones, because the others are themselves a modification of code.
+breakpoints are hardware ones, because the others are themselves a modification of code. Library models do in one go, at
+a breakpoint, what they did to registers and memory; a violation inside one stops where it is entered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mcveto.check.counterexample import SAFETY
 from mcveto.check.recording import Recording
 
 _HARDWARE_BREAKPOINTS = 4
@@ -37,18 +39,20 @@ def _lines(recording: Recording) -> Iterator[str]:
     yield f"# Stops at the violation of {violation.about}: {violation.detail}."
     yield from ("set pagination off", "set confirm off", "set disable-randomization on", "starti < /dev/null")
     yield ""
-    yield "# The stack of the entry state, mapped by a system call."
     entry = row.code_address(program.entry)
     call, number, where = _MMAP[isa]
-    stack = next(region for region in recording.initial.memory.regions if region.name == "stack")
-    yield f"set $saved = *(unsigned short *){entry:#x}"
-    yield f"set {{unsigned short}}{entry:#x} = {call:#x}"
-    yield f"set $pc = {entry:#x}"
-    arguments = (stack.start, stack.end - stack.start, 3, 0x32, -1, 0)
-    yield from (f"set ${name} = {value}" for name, value in zip(where, arguments, strict=True))
-    yield f"set {result} = {number}"
-    yield "stepi"
-    yield f"set {{unsigned short}}{entry:#x} = $saved"
+    for region in recording.initial.memory.regions:
+        if any(part.address < region.end and region.start < part.end for part in program.image.segments):
+            continue
+        yield f"# The {region.name} of the entry state, mapped by a system call."
+        yield f"set $saved = *(unsigned short *){entry:#x}"
+        yield f"set {{unsigned short}}{entry:#x} = {call:#x}"
+        yield f"set $pc = {entry:#x}"
+        arguments = (region.start, region.end - region.start, 3, 0x32, -1, 0)
+        yield from (f"set ${name} = {value}" for name, value in zip(where, arguments, strict=True))
+        yield f"set {result} = {number}"
+        yield "stepi"
+        yield f"set {{unsigned short}}{entry:#x} = $saved"
     yield ""
     yield "# The entry state."
     for name in row.general:
@@ -66,9 +70,8 @@ def _lines(recording: Recording) -> Iterator[str]:
 
 def _stops(recording: Recording, result: str, stack_pointer: str, word: str) -> Iterator[str]:
     program, violation = recording.program, recording.violation
-    hooks = sorted({visit.pc for visit in recording.hooks})
-    last = recording.last_pc if violation.about == "return-address" else violation.pc
-    visits = recording.visits_of_last - 1 if violation.about == "return-address" else 0
+    hooks = sorted({visit.pc for visit in recording.calls})
+    last, visits = recording.stop
     writable = any(region.permissions & 3 == 3 for region in program.space.regions)
     kind = "hbreak" if writable and len(hooks) + 1 <= _HARDWARE_BREAKPOINTS else "break"
     yield "# Functions that the spec replaces return what the counterexample says."
@@ -96,11 +99,18 @@ def _stops(recording: Recording, result: str, stack_pointer: str, word: str) -> 
         yield "  set $here = $pc"
         condition = " || ".join(f"$here == {address:#x}" for address in hooks)
         yield f"  if $going && ({condition})"
-        for number, visit in enumerate(recording.hooks):
-            changes = [(name, value) for name, value in visit.changes if name != program.decoder.row.stack_pointer]
-            if changes:
+        known = program.decoder.row.general
+        for number, visit in enumerate(recording.calls):
+            changes = [
+                item for item in visit.changes if item[0] in known and item[0] != program.decoder.row.stack_pointer
+            ]
+            if changes or visit.writes:
                 yield f"    if $answers == {number}"
                 yield from (f"      set ${name.lower()} = {value:#x}" for name, value in changes)
+                for address, content in visit.writes:
+                    yield from (
+                        f"      set {{unsigned char}}{address + at:#x} = {byte:#x}" for at, byte in enumerate(content)
+                    )
                 yield "    end"
         yield "    set $answers = $answers + 1"
         yield f"    set $pc = *({word} *){stack_pointer}"
@@ -118,9 +128,13 @@ def _stops(recording: Recording, result: str, stack_pointer: str, word: str) -> 
         yield "x/i $pc"
         yield "stepi"
         yield "p/x $pc"
+    if violation.about in SAFETY:
+        yield f"x/i {last:#x}" if recording.unfinished is None else "echo \\nThe call comes from:\\n"
+        if recording.unfinished is not None:
+            yield f"p/x *({word} *){stack_pointer}"
     yield f"echo \\n{violation.about} is violated: {violation.detail}\\n"
     yield "info registers"
-    yield f"if $pc == {violation.pc:#x}"
+    yield f"if $pc == {violation.pc if recording.unfinished is None else last:#x}"
     yield "  echo REPRODUCED\\n"
     yield "  kill"
     yield "  quit 0"

@@ -42,7 +42,9 @@ def main():
         if "--trace" in sys.argv[1:]:
             print(f"{number:>7}  {at:#x}")
         if count == 0:  # a function that the spec replaces
-            changes, pc = next(replaced)
+            changes, writes, pc = next(replaced)
+            for address, content in writes:
+                engine.mem_write(address, content)
             set_registers(engine, changes)
         else:
             pc = execute(engine, at, until, count)
@@ -90,6 +92,8 @@ def unicorn_script(recording: Recording) -> str | None:
     isa: UnicornIsa | None = unicorn_isa(program.image.isa, row.general, thumb)
     if isa is None or recording.example.undefined:
         return None
+    if any(recording.initial.registers.get(name, 0) for name in ("FS_OFFSET", "GS_OFFSET")):
+        return None
     if any(name not in isa.registers for name, value in recording.example.registers if value):
         return None
 
@@ -121,7 +125,7 @@ def unicorn_script(recording: Recording) -> str | None:
         "pages": page_protections(regions),
         "code": [(region.start, region.end) for region in regions if region.permissions & 1],
         "registers": [*isa.status, *raw(tuple(recording.initial.registers.items()))],
-        "replaced": [(raw(visit.changes), visit.next_pc) for visit in recording.hooks],
+        "replaced": [(raw(visit.changes), list(visit.writes), visit.next_pc) for visit in recording.hooks],
         "steps": steps,
         "memory": [
             (region.start, base64.b64encode(zlib.compress(bytes(region.data), 9)).decode()) for region in regions

@@ -15,6 +15,8 @@ from mcveto.errors import UsageError
 from mcveto.verdict import Verdict, VerdictInput
 
 PROPERTIES = ("reach", "return-address")
+SAFETY = ("memory-safety", "no-fault")
+REPLAYABLE = (*PROPERTIES, *SAFETY)
 _REGISTER = re.compile(r"unspecified register (\S+) at entry")
 _MEMORY = re.compile(r"unspecified memory (0x[0-9a-f]+) at entry")
 _UNDEFINED = re.compile(r"undefined value at (0x[0-9a-f]+)")
@@ -32,7 +34,7 @@ class UndefinedValue:
 @dataclass(frozen=True, slots=True)
 class Counterexample:
     about: str
-    """The property violated: reach or return-address."""
+    """The property violated, one of REPLAYABLE."""
     inputs: tuple[VerdictInput, ...] = ()
     """What the spec calls inputs, in the order consumed."""
     registers: tuple[tuple[str, int], ...] = ()
@@ -46,8 +48,8 @@ class Counterexample:
 
 def counterexample(about: str, listed: Iterable[VerdictInput]) -> Counterexample:
     """Sorts the inputs of a verdict; raises UsageError for a property that cannot be replayed."""
-    if about not in PROPERTIES:
-        raise UsageError(f"a violation of '{about[:40]}' cannot be replayed", f"known: {', '.join(PROPERTIES)}")
+    if about not in REPLAYABLE:
+        raise UsageError(f"a violation of '{about[:40]}' cannot be replayed", f"known: {', '.join(REPLAYABLE)}")
     return sorted_inputs(about, listed)
 
 

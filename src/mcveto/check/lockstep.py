@@ -2,8 +2,8 @@
 
 After every instruction the program counter, the registers and flags that both have, and the bytes the instruction
 wrote are compared; the first difference is the result. What is not the other machine's own doing is handed to it: the
-entry state, the effect of functions that the spec replaces (inputs, `assume`), and flags that the manual leaves
-undefined, which are part of the counterexample.
+entry state, the effect of functions that the spec replaces (inputs, `assume`, library models), and flags that the
+manual leaves undefined, which are part of the counterexample.
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ class Follower(Protocol):
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes of its memory."""
+
+    def write(self, address: int, content: bytes) -> None:
+        """Changes its memory."""
 
     def close(self) -> None:
         """Ends whatever it started."""
@@ -118,6 +121,9 @@ def _one_step(run: ReferenceRun, follower: Follower) -> Difference | None:
     assert not isinstance(step, str), step
     hook = program.hooks.get(step.pc)
     if hook is not None:
+        for access in machine.trace.accesses(run.steps - 1):
+            if access.is_write:
+                follower.write(access.address, machine.memory.peek(access.address, access.size) or b"")
         follower.set_registers(_ours(machine, follower.registers()), step.next_pc)
         return None
 

@@ -22,6 +22,7 @@ from typing import NoReturn
 
 from mcveto.check.lockstep import CannotFollow, Stopped
 from mcveto.machine.emulator import Machine
+from mcveto.machine.memory import Region
 from mcveto.machine.trace import TraceStep
 from mcveto.program.program import Program
 
@@ -66,7 +67,9 @@ class NativeFollower:
         self._libc.ptrace.restype = ctypes.c_long
         self._start()
         self._initial = self._get()
-        self._map_stack(machine)
+        own = [region for region in machine.memory.regions if self._is_own(region)]
+        for region in own:
+            self._map(region)
         self._compare_image(machine)
         names = (*self._names, *_FLAGS)
         self.set_registers({name: machine.read(name) for name in names}, machine.pc)
@@ -79,6 +82,8 @@ class NativeFollower:
             raise CannotFollow(f"this computer's processor does not run {image.isa}")
         if image.format != "elf":
             raise CannotFollow("not an ELF file, which the kernel could run")
+        if image.imports:
+            raise CannotFollow("the file has imports, for which models of ours stand")
         try:
             head = Path(image.path).read_bytes()[:64]
         except OSError as error:
@@ -124,37 +129,41 @@ class NativeFollower:
         finally:
             os._exit(127)
 
-    def _map_stack(self, machine: Machine) -> None:
-        stack = next(region for region in machine.memory.regions if region.name == "stack")
+    def _is_own(self, region: Region) -> bool:
+        """Whether it is not the file's: the stack, and what library models need."""
+        return not any(low.address < region.end and region.start < low.end for low in self._program.image.segments)
+
+    def _map(self, region: Region) -> None:
         for line in Path(f"/proc/{self._child}/maps").read_text().splitlines():
             span, *rest = line.split(maxsplit=5)
             low, high = (int(part, 16) for part in span.split("-"))
             name = rest[4] if len(rest) > 4 else ""
-            if low < stack.end and stack.start < high and name not in _KERNELS_OWN:
-                raise CannotFollow(f"the place of the stack is occupied by {name or 'another mapping'}")
+            if low < region.end and region.start < high and name not in _KERNELS_OWN:
+                raise CannotFollow(f"the place of the {region.name} is occupied by {name or 'another mapping'}")
         code, number, where = _MMAP[self._program.image.isa]
         at = self._row.code_address(self._program.entry)
         saved = self.read(at, len(code))
-        arguments = (stack.start, stack.end - stack.start, _READ_WRITE, _MAP_PRIVATE_FIXED_ANONYMOUS, self._mask, 0)
-        self._write(at, code)
+        size = region.end - region.start
+        arguments = (region.start, size, _READ_WRITE, _MAP_PRIVATE_FIXED_ANONYMOUS, self._mask, 0)
+        self.write(at, code)
         self._set({**self._initial, **dict(zip(where, arguments, strict=True)), "RAX": number, "rip": at})
         self._resume(_SINGLESTEP)
-        if self._get()["RAX"] & self._mask != stack.start:
-            raise CannotFollow("the kernel does not map the stack where the entry state has it")
-        self._write(at, saved)
-        self._write(stack.start, bytes(stack.data))
+        if self._get()["RAX"] & self._mask != region.start:
+            raise CannotFollow(f"the kernel does not map the {region.name} where the entry state has it")
+        self.write(at, saved)
+        self.write(region.start, bytes(region.data))
 
     def _compare_image(self, machine: Machine) -> None:
         """What the kernel loaded must be what our loader loaded; only what is not the file's is written."""
         for region in machine.memory.regions:
-            if region.name == "stack":
+            if self._is_own(region):
                 continue
             ours, theirs = bytearray(region.data), self.read(region.start, region.end - region.start)
             open_ranges = (*self._program.input_memory, *self._program.image.unspecified)
             for start, end in ((max(a, region.start), min(b, region.end)) for a, b in open_ranges):
                 if start < end:
                     part = slice(start - region.start, end - region.start)
-                    self._write(start, bytes(ours[part]))
+                    self.write(start, bytes(ours[part]))
                     ours[part] = theirs[part]
             if ours != theirs:
                 at = next(i for i in range(len(ours)) if ours[i] != theirs[i])
@@ -201,7 +210,7 @@ class NativeFollower:
             raise CannotFollow(f"the process has no memory at {address + len(found):#x}")
         return found
 
-    def _write(self, address: int, content: bytes) -> None:
+    def write(self, address: int, content: bytes) -> None:
         try:
             os.pwrite(self._memory, content, address)
         except (OSError, OverflowError):

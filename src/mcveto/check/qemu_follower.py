@@ -130,6 +130,8 @@ class QemuFollower:
             raise CannotFollow(f"{processor.command} is not installed")
         if image.format != "elf":
             raise CannotFollow("not an ELF file, which QEMU could run")
+        if image.imports:
+            raise CannotFollow("the file has imports, for which models of ours stand")
         try:
             content = Path(image.path).read_bytes()
         except OSError as error:
@@ -309,6 +311,13 @@ class QemuFollower:
             return self._remote.read(address, size)
         except Disconnected as problem:
             raise CannotFollow(f"QEMU's memory cannot be read: {problem}") from None
+
+    def write(self, address: int, content: bytes) -> None:
+        assert self._remote is not None
+        try:
+            self._remote.write(address, content)
+        except Disconnected as problem:
+            raise CannotFollow(f"QEMU's memory cannot be written: {problem}") from None
 
     def close(self) -> None:
         if self._remote is not None:

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mcveto.check.counterexample import Counterexample
-from mcveto.check.reference_run import MAX_STEPS, ReferenceRun, Turns, Violation, turns_of
+from mcveto.check.counterexample import SAFETY, Counterexample
+from mcveto.check.judgement import judgement
+from mcveto.check.reference_run import ReferenceRun, Turns, Violation
 from mcveto.errors import UsageError
 from mcveto.machine.memory import Memory
 from mcveto.machine.pcode import Transfer
 from mcveto.machine.trace import Access
 from mcveto.program.program import Program
 
+# More than a library model's frame and its return address have.
+_FRAME = 1024
 Changes = tuple[tuple[str, int], ...]
+Writes = tuple[tuple[int, bytes], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +44,12 @@ class RecordedStep:
 
 @dataclass(frozen=True, slots=True)
 class HookVisit:
-    """A function that the spec replaces was called: where, which registers it changed, and where it returned to."""
+    """A step of a function that the spec replaces: which registers and bytes it changed, and where it went."""
 
     pc: int
     changes: Changes
     next_pc: int
+    writes: Writes = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,10 @@ class Recording:
     initial: InitialState
     steps: tuple[RecordedStep, ...]
     hooks: tuple[HookVisit, ...]
+    calls: tuple[HookVisit, ...]
+    """The same, with all steps from a call of a replaced function to its return as one."""
+    unfinished: int | None
+    """Where the replaced function was entered that the violation happens in."""
 
     @property
     def last_pc(self) -> int:
@@ -65,6 +74,15 @@ class Recording:
     def visits_of_last(self) -> int:
         """How often that instruction was executed."""
         return sum(step.pc == self.last_pc for step in self.steps)
+
+    @property
+    def stop(self) -> tuple[int, int]:
+        """The instruction, or replaced function, at which to stop, and how often it was come to before."""
+        if self.violation.about == "return-address":
+            return self.last_pc, self.visits_of_last - 1
+        if self.unfinished is not None:
+            return self.unfinished, sum(call.pc == self.unfinished for call in self.calls)
+        return self.violation.pc, sum(step.pc == self.violation.pc for step in self.steps)
 
 
 def record(program: Program, example: Counterexample, turns: Turns, violation: Violation) -> Recording:
@@ -79,6 +97,8 @@ def record(program: Program, example: Counterexample, turns: Turns, violation: V
     initial = InitialState(dict(before), _copy(program, machine.memory), tuple((a, b[0]) for a, b in content.items()))
     steps: list[RecordedStep] = []
     hooks: list[HookVisit] = []
+    calls: list[HookVisit] = []
+    started: int | None = None
     depth = 0
     while run.steps < violation.steps:
         step = run.step()
@@ -91,17 +111,43 @@ def record(program: Program, example: Counterexample, turns: Turns, violation: V
         accesses = machine.trace.accesses(run.steps - 1)
         steps.append(RecordedStep(step.pc, step.bytes, text, depth, changes, accesses, step.next_pc))
         if hook is not None:
-            hooks.append(HookVisit(step.pc, changes, step.next_pc))
+            written = {a.address: machine.memory.peek(a.address, a.size) or b"" for a in accesses if a.is_write}
+            hooks.append(HookVisit(step.pc, changes, step.next_pc, tuple(written.items())))
+            started = len(hooks) - 1 if started is None else started
+            if step.transfer is Transfer.RETURN:
+                calls.append(_whole(hooks[started:], after[row.stack_pointer]))
+                started = None
         if step.transfer is Transfer.CALL:
             depth += 1
         elif step.transfer is Transfer.RETURN:
             depth = max(0, depth - 1)
-    return Recording(program, example, violation, initial, tuple(steps), tuple(hooks))
+    unfinished = hooks[started].pc if started is not None else None
+    if unfinished is None and violation.pc in program.hooks:
+        unfinished = violation.pc
+    return Recording(program, example, violation, initial, tuple(steps), tuple(hooks), tuple(calls), unfinished)
+
+
+def _whole(visits: list[HookVisit], stack_pointer: int) -> HookVisit:
+    """One call from its entry to its return; what it left below the stack pointer is nobody's."""
+    changes: dict[str, int] = {}
+    content: dict[int, int] = {}
+    for visit in visits:
+        changes.update(visit.changes)
+        for address, written in visit.writes:
+            content.update({address + at: byte for at, byte in enumerate(written)})
+    kept = {a: b for a, b in content.items() if not stack_pointer - _FRAME <= a < stack_pointer}
+    writes: list[tuple[int, bytes]] = []
+    for address, byte in sorted(kept.items()):
+        if writes and writes[-1][0] + len(writes[-1][1]) == address:
+            writes[-1] = (writes[-1][0], writes[-1][1] + bytes([byte]))
+        else:
+            writes.append((address, bytes([byte])))
+    return HookVisit(visits[0].pc, tuple(changes.items()), visits[-1].next_pc, tuple(writes))
 
 
 def recorded(program: Program, example: Counterexample) -> Recording:
     """The run of a counterexample that was confirmed."""
-    turns, violation = turns_of(program, example, MAX_STEPS)
+    turns, violation = judgement(program, example)
     if isinstance(violation, str):
         raise UsageError(f"the counterexample cannot be repeated: {violation}")
     return record(program, example, turns, violation)
@@ -132,11 +178,19 @@ def trace_text(recording: Recording) -> str:
             f"{'write' if access.is_write else 'read'} {access.size} at {access.address:#x}: {access.value:#x}"
             for access in step.accesses
         ]
-        if step.pc in program.hooks and step.text.startswith("input"):
+        if step.pc in program.hooks and _asks(program, step.pc):
             item = next(inputs, None)
             notes.insert(0, f"input {item.value} ({item.where})" if item is not None else "input")
         if notes:
             lines.append(f"{'':>43}{indentation}; {'; '.join(notes)}")
     end = "here the target is reached" if violation.about == "reach" else f"{violation.detail}"
+    if violation.about in SAFETY:
+        instruction = recording.program.hooks.get(violation.pc)
+        end = f"{instruction.text if instruction is not None else 'this instruction'}: {violation.detail}"
     lines.append(f"{len(recording.steps):>7}  {code_address(violation.pc):#010x}  <- {end}")
     return "\n".join(lines) + "\n"
+
+
+def _asks(program: Program, pc: int) -> bool:
+    """Whether a replaced function makes an input there."""
+    return any(op.opcode == "FRESH" for op in program.hooks[pc].ops)

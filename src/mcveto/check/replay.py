@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from mcveto.check.counterexample import PROPERTIES, Counterexample, counterexample_of
+from mcveto.check.counterexample import REPLAYABLE, SAFETY, Counterexample, counterexample_of
+from mcveto.check.judgement import judgement
 from mcveto.check.lockstep import Comparison, Follower, follow
-from mcveto.check.reference_run import MAX_STEPS, Turns, Violation, turns_of
+from mcveto.check.reference_run import MAX_STEPS, Turns, Violation
+from mcveto.check.safety_monitor import judged
 from mcveto.check.unicorn_follower import UnicornFollower
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
@@ -74,12 +76,12 @@ def replay(
     max_steps: int = MAX_STEPS,
 ) -> Replay:
     """Runs a counterexample on the reference emulator and on every other machine that can."""
-    turns, found = turns_of(program, example, min(max_steps, LOCKSTEP_STEPS))
+    turns, found = judgement(program, example, min(max_steps, LOCKSTEP_STEPS))
     if isinstance(found, str) and max_steps > LOCKSTEP_STEPS:
         long = _long_replay(program, example) if followers is None else None
         if long is not None:
             return long
-        turns, found = turns_of(program, example, max_steps)
+        turns, found = judgement(program, example, max_steps)
     if isinstance(found, str):
         return Replay(None, found)
     others = standard_followers() if followers is None else followers
@@ -106,12 +108,19 @@ def _long_replay(program: Program, example: Counterexample) -> Replay | None:
 def confirmed(program: Program, verdict: Verdict) -> Verdict:
     """A verdict of an engine after its counterexample was replayed; unknown if the replay does not confirm it.
 
-    Violations of other properties than the two that a replay can judge stay as they are.
+    Violations of properties that a replay cannot judge stay as they are. What is violated of memory safety and
+    `no-fault`, and the words for it, are the monitor's.
     """
-    if verdict.kind != "violated" or verdict.about not in PROPERTIES:
+    if verdict.kind != "violated" or verdict.about not in REPLAYABLE:
         return verdict
+    if verdict.about in SAFETY:
+        verdict = judged(program, verdict)
+        if verdict.kind != "violated":
+            return verdict
     result = replay(program, counterexample_of(verdict))
     if result.confirmed:
-        return replace(verdict, confirmed_by=result.confirmed_by)
+        monitor = ("monitor",) if verdict.about in SAFETY else ()
+        first, *others = result.confirmed_by
+        return replace(verdict, confirmed_by=(first, *monitor, *others))
     reason = f"self-check failed: the counterexample is not confirmed: {result.problem}"
     return replace(verdict, kind="unknown", about="", reason=reason, inputs=(), confirmed_by=(), at=None)

@@ -42,6 +42,10 @@ class SafetyViolation:
     """The instruction; of a library model, the call of it."""
     reason: str
     facts: dict[str, object]
+    steps: int = 0
+    """Instructions executed before it."""
+    stopped_at: int = 0
+    """The program counter then; in a library model, a place of its own."""
 
 
 class Forbidden(Exception):
@@ -317,24 +321,33 @@ def _within(address: int, spans: list[tuple[int, int]]) -> bool:
 
 def judged(program: Program, verdict: Verdict) -> Verdict:
     """An engine's violation of memory safety or of `no-fault` as the monitor sees it; unknown if it sees none."""
-    names = {item.name for item in program.spec.properties}
+    _, found = safety_violation(program, sorted_inputs(verdict.about, verdict.inputs))
+    if isinstance(found, SafetyViolation):
+        return replace(
+            verdict,
+            about=found.about,
+            reason=found.reason,
+            at=found.pc,
+            violation=found.facts,
+            confirmed_by=("emulator", "monitor"),
+        )
+    reason = f"self-check failed: the counterexample is not confirmed: {found}"
+    return replace(verdict, kind="unknown", about="", reason=reason, inputs=(), confirmed_by=(), at=None)
+
+
+def safety_violation(
+    program: Program, example: Counterexample, max_steps: int = MAX_STEPS
+) -> tuple[Turns, SafetyViolation | str]:
+    """At which turn each undefined value is to be used so that something is violated, and what it is then."""
+    names = {item.name for item in program.spec.properties} | {example.about}
     asked = tuple(name for name in (MEMORY_SAFETY, NO_FAULT) if name in names)
-    example = sorted_inputs(verdict.about, verdict.inputs)
     first: str | None = None
     for turns in islice(all_turns(example.undefined), MAX_TURNS_TRIED):
-        found = find_violation(program, example, asked, turns)
+        found = find_violation(program, example, asked, turns, max_steps)
         if isinstance(found, SafetyViolation):
-            return replace(
-                verdict,
-                about=found.about,
-                reason=found.reason,
-                at=found.pc,
-                violation=found.facts,
-                confirmed_by=("emulator", "monitor"),
-            )
+            return turns, found
         first = first or found
-    reason = f"self-check failed: the counterexample is not confirmed: {first}"
-    return replace(verdict, kind="unknown", about="", reason=reason, inputs=(), confirmed_by=(), at=None)
+    return (), first or "there is no run"
 
 
 def find_violation(
@@ -347,7 +360,7 @@ def find_violation(
     monitor = Monitor(program, machine, asked)
     machine.watched_by(monitor)
     came_from: int | None = None
-    for _ in range(max_steps):
+    for steps in range(max_steps):
         pc = machine.pc
         try:
             if machine.stopped() is None:
@@ -356,7 +369,7 @@ def find_violation(
             if outcome is None:
                 monitor.end()
         except Forbidden as found:
-            return _violation(program, MEMORY_SAFETY, pc, monitor, found.words)
+            return replace(_violation(program, MEMORY_SAFETY, pc, monitor, found.words), steps=steps, stopped_at=pc)
         except Unsupported as error:
             return str(error)
         except Fault as fault:
@@ -369,7 +382,8 @@ def find_violation(
             if about not in asked:
                 return f"the run ends at {outcome.pc:#x}: {outcome.detail or outcome.kind}"
             at = came_from if outcome.address == program.decoder.row.code_address(pc) and came_from else pc
-            return _violation(program, about, at, monitor, monitor.fault_words(outcome, 0))
+            found_here = _violation(program, about, at, monitor, monitor.fault_words(outcome, 0))
+            return replace(found_here, steps=steps, stopped_at=pc)
         came_from = pc
         if run.is_out_of_inputs:
             return "the run asks for more inputs than are given"

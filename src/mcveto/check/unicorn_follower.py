@@ -27,7 +27,7 @@ _PAGE = 4096
 _TRANSLATION_BUFFER = 16 << 20
 # Instructions a step may consist of, as a bound.
 _LONGEST_UNIT = 8
-_HIDDEN = {"powerpc": ("xer_so", "xer_ov", "xer_ca")}
+_HIDDEN = {"powerpc": ("xer_so", "xer_ov", "xer_ca"), "x86": ("FS_OFFSET", "GS_OFFSET")}
 # Mnemonics (or their beginnings) that Unicorn is known to get wrong, by overlay.
 _KNOWN_WRONG = {
     "x86": ("CMPXCHG", "SAHF", "LAHF", "NEG.LOCK"),
@@ -184,6 +184,12 @@ class UnicornFollower:
             return bytes(self._engine.mem_read(address, size))
         except self._unicorn.UcError as error:
             raise CannotFollow(f"memory at {address:#x} cannot be read back ({error})") from None
+
+    def write(self, address: int, content: bytes) -> None:
+        try:
+            self._engine.mem_write(address, content)
+        except self._unicorn.UcError as error:
+            raise CannotFollow(f"memory at {address:#x} cannot be written ({error})") from None
 
     def close(self) -> None:
         self._engine = None

@@ -116,8 +116,8 @@ def _other_question(
     spec_file: str, properties: tuple[str, ...], events: tuple[str, ...], certificate: Certificate
 ) -> str:
     """What differs between the question of a spec file and that of the certificate, or ""."""
-    from mcveto.certify import spec_mapping
     from mcveto.program.spec import load_spec
+    from mcveto.program.spec_mapping import spec_mapping
     from mcveto.property.attach import event_text, parse_event, typestate_sources, with_typestates
 
     spec = with_typestates(load_spec(spec_file), properties)

@@ -24,9 +24,13 @@ def command(name: str | None) -> int:
 
             nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
             raise UsageError(f"there is no library model '{name[:40]}'", f"did you mean '{nearest[0]}'?")
+        name = known[name].same_as or name
         if not known[name].ends:
             print("\n".join(procedure_lines(procedure(name, 32))))
     for item in known.values() if name is None else [known[name]]:
+        if item.same_as is not None:
+            print(f"{item.name}: the same as {item.same_as}")
+            continue
         print(f"{item.name}: {'ends the run' if item.ends else 'returns'}")
         for text in item.assumes:
             print(f"    assumes: {text}")

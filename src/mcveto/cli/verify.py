@@ -173,13 +173,12 @@ def _write_folder(answer: Answer, cex: str, binary: str | None, spec: Spec) -> N
     from pathlib import Path
 
     from mcveto.check.cex_folder import write_folder
-    from mcveto.check.counterexample import PROPERTIES as REPLAYED
-    from mcveto.check.counterexample import counterexample_of
+    from mcveto.check.counterexample import REPLAYABLE, counterexample_of
     from mcveto.check.recording import recorded
     from mcveto.cli.main import VERSION
     from mcveto.program.program import load_program
 
-    if answer.verdict.about not in REPLAYED:
+    if answer.verdict.about not in REPLAYABLE:
         print(f"mcveto: no folder is written for a violation of {answer.verdict.about}", file=sys.stderr)
         return
     recording = recorded(load_program(binary, spec), counterexample_of(answer.verdict))

@@ -39,6 +39,7 @@ class _Runner:
 
 def entrants(question: Question) -> Iterator[tuple[str, Question]]:
     """Who takes part, in the order in which simultaneous answers are taken."""
+    yield "runs", replace(question, engine="runs", unwind=None, merge=False)
     yield "symex", replace(question, engine="symex", unwind=None)
     yield "dpg", replace(question, engine="dpg", strategy="auto", unwind=None, merge=False, alongside=False)
     yield "bmc", replace(question, engine="bmc", merge=False)

@@ -10,7 +10,7 @@ Everything else (other registers, stack contents) is unspecified. What is fixed 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mcveto.errors import UsageError
 from mcveto.machine.address_space import AddressSpace
@@ -52,10 +52,21 @@ def free_area(occupied: Sequence[Span], size: int, address_bits: int) -> int:
     return start
 
 
+def data_area(occupied: Sequence[Span], size: int, address_bits: int) -> int:
+    """The start of `size` bytes for data that no file has, where a process of a 64-bit system can have memory, too."""
+    kernels = [(1 << 46, 1 << 64)] if address_bits == 64 else []
+    return free_area([*occupied, *kernels], size, address_bits)
+
+
 def entry_registers(
-    decoder: Decoder, stack: RegionSpec, entry: int, sentinel: int
+    decoder: Decoder,
+    stack: RegionSpec,
+    entry: int,
+    sentinel: int,
+    words: Sequence[int] = (),
+    others: Mapping[str, int] | None = None,
 ) -> tuple[dict[int, int], tuple[str, ...]]:
-    """The register cells that are fixed at entry, and the assumptions this makes."""
+    """The register cells that are fixed at entry, and the assumptions this makes; `words` are arguments."""
     row, layout = decoder.row, decoder.layout
     registers: dict[int, int] = {}
 
@@ -69,6 +80,11 @@ def entry_registers(
     else:
         fix(row.return_address, sentinel)
     fix(row.stack_pointer, stack_pointer)
+    if not row.arguments[0].startswith("stack+"):
+        for name, word in zip(row.arguments, words, strict=False):
+            fix(name, word)
+    for name, value in (others or {}).items():
+        fix(name, value)
     if row.mode_register:
         fix(row.mode_register, 0)
     assumptions = [
@@ -84,15 +100,21 @@ def entry_registers(
     return registers, tuple(assumptions)
 
 
-def with_return_address(space: AddressSpace, stack: RegionSpec, decoder: Decoder, sentinel: int) -> AddressSpace:
-    """On machines that push return addresses, the sentinel lies on top of the stack."""
+def with_return_address(
+    space: AddressSpace, stack: RegionSpec, decoder: Decoder, sentinel: int, words: Sequence[int] = ()
+) -> AddressSpace:
+    """On machines that push return addresses, the sentinel lies on top of the stack, the arguments may follow."""
     row = decoder.row
     if not row.pushes_return_address:
         return space
     offset = stack.size - _ABOVE_STACK_POINTER - row.address_bytes
     order = "big" if row.big_endian else "little"
-    content = bytes(offset) + sentinel.to_bytes(row.address_bytes, order)  # type: ignore[arg-type]
-    unspecified = ((0, offset), (offset + row.address_bytes, stack.size))
+    pushed_words = [sentinel, *(words if row.arguments[0].startswith("stack+") else ())]
+    content = bytes(offset) + b"".join(
+        word.to_bytes(row.address_bytes, order)  # type: ignore[arg-type]
+        for word in pushed_words
+    )
+    unspecified = ((0, offset), (len(content), stack.size))
     pushed = RegionSpec(stack.name, stack.start, stack.size, stack.permissions, content, unspecified)
     regions = [region for region in space.regions if region.start != stack.start]
     return AddressSpace([*regions, pushed], space.address_bits, space.big_endian)

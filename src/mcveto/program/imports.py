@@ -8,7 +8,7 @@ out of the memory map: reading one is neither a fault nor a guess but unsupporte
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from mcveto.program.entry_state import Span
@@ -16,10 +16,12 @@ from mcveto.program.image.model import Image, Segment
 from mcveto.program.undetermined import Undetermined
 
 
-def with_bound_imports(image: Image, undetermined: Undetermined, bound: Collection[int]) -> Image:
+def with_bound_imports(
+    image: Image, undetermined: Undetermined, bound: Collection[int], data: Mapping[int, int] | None = None
+) -> Image:
     """The image with the cells of the stand-ins `bound` filled in and without its other unspecified bytes.
 
-    It is the image itself if no unspecified cell belongs to a stand-in."""
+    `data` are cells with the addresses that they hold. It is the image itself if no cell belongs to a stand-in."""
     word = undetermined.word_bytes
     cells = {
         at: marker
@@ -29,6 +31,7 @@ def with_bound_imports(image: Image, undetermined: Undetermined, bound: Collecti
     }
     if not cells:
         return image
+    cells.update(data or {})
     holes = _without(image.unspecified, [(at, at + word) for at in cells])
     undetermined.close(holes)
     order = "big" if undetermined.is_big_endian else "little"

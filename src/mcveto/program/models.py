@@ -10,7 +10,7 @@ from mcveto.errors import UsageError
 from mcveto.machine.isa import Decoder
 from mcveto.machine.memory import READ, WRITE, RegionSpec
 from mcveto.machine.pcode import Instruction, Op
-from mcveto.program.entry_state import Span, free_area
+from mcveto.program.entry_state import Span, data_area, free_area
 from mcveto.program.hooks import _return
 from mcveto.program.spec import Address, InputCall, Spec
 
@@ -44,11 +44,12 @@ def bind_models(
     row, known = decoder.row, models()
     taken = list(occupied)
     constants = {"word_bytes": row.address_bytes, "heap_start": 0, "heap_bytes": HEAP_BYTES, "heap_table": 0}
+    constants["big_endian"] = int(row.big_endian)
     if any(known[name].heap for _, name in spec.models if name in known):
         table_bytes = (HEAP_BYTES // GRANULE + 1) * row.address_bytes
         for key, name, size in (("heap_start", "heap", HEAP_BYTES), ("heap_table", "heap table", table_bytes)):
             size = -(-size // 4096) * 4096
-            start = free_area(taken, size, row.address_bits)
+            start = data_area(taken, size, row.address_bits)
             taken.append((start, start + size))
             constants[key] = start
             unknown = ((0, size),) if name == "heap" else ()

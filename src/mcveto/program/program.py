@@ -26,6 +26,7 @@ from mcveto.program.entry_state import (
     with_return_address,
 )
 from mcveto.program.hooks import assume_function, input_function
+from mcveto.program.hosted import Streams, at_main, streams, surroundings, with_models
 from mcveto.program.image import Image, load_image
 from mcveto.program.imports import with_bound_imports
 from mcveto.program.inputs import InputSource
@@ -272,6 +273,7 @@ def entry_pointer(image: Image, decoder: Decoder, address: Address | None, what:
 def make_program(image: Image, spec: Spec) -> Program:
     decoder = decoder_for(image.isa)
     row = decoder.row
+    spec = with_models(image, at_main(image, spec, make_program))
     regions = [
         (start, start + region.size, region.permissions)
         for region in spec.regions
@@ -292,12 +294,21 @@ def make_program(image: Image, spec: Spec) -> Program:
         return value
 
     original = image
+    of_library: Sequence[RegionSpec] = ()
     if image.unspecified:
-        image = with_bound_imports(image, undetermined, _stand_ins(spec, code))
-    input_memory = _input_memory(image, decoder, spec)
-    space = AddressSpace([*_image_regions(image, input_memory), stack], row.address_bits, row.big_endian)
+        stand_ins = _stand_ins(spec, code)
+        known = streams(image, undetermined, row) if stand_ins and spec.models_imports else Streams(frozenset(), {})
+        image = with_bound_imports(image, undetermined, stand_ins | known.copies, known.pointers)
+        of_library = known.regions if image is not original else ()
+    given = _input_memory(image, decoder, spec)
     sentinel = free_area(undetermined.occupied, _PAGE, row.address_bits)
-    registers, assumptions = entry_registers(decoder, stack, entry, sentinel)
+    around = surroundings(image, spec, row, [*undetermined.occupied, (sentinel, sentinel + _PAGE)])
+    input_memory = (*given, *around.input_memory)
+    taken = [*undetermined.occupied, (sentinel, sentinel + _PAGE), *((r.start, r.end) for r in around.regions)]
+    space = AddressSpace(
+        [*_image_regions(image, given), stack, *of_library, *around.regions], row.address_bits, row.big_endian
+    )
+    registers, assumptions = entry_registers(decoder, stack, entry, sentinel, around.words, around.registers)
 
     hooks = undetermined.code_hooks()
     replaced = _replaced_functions(decoder, spec, code)
@@ -307,7 +318,7 @@ def make_program(image: Image, spec: Spec) -> Program:
         f"memory {start:#x}-{end:#x} is {letters or 'inaccessible'}: the spec says so"
         for start, end, letters in regions
     ]
-    models = bind_models(decoder, spec, [*undetermined.occupied, (sentinel, sentinel + _PAGE)], code)
+    models = bind_models(decoder, spec, taken, code)
     _require_apart(replaced, models.hooks)
     hooks.update(models.hooks)
     more += models.assumptions
@@ -318,11 +329,12 @@ def make_program(image: Image, spec: Spec) -> Program:
         more.append("imports that the spec binds are called through cells that nothing but the loader has set")
     elif undetermined.bytes:
         more.append(f"{undetermined.bytes} bytes that the file does not determine hold made-up values in a run")
+    more += around.assumptions
     return Program(
         image=image,
         spec=replace(spec, input_calls=models.input_calls),
         decoder=decoder,
-        space=with_return_address(space, stack, decoder, sentinel),
+        space=with_return_address(space, stack, decoder, sentinel, around.words),
         entry=entry,
         registers=registers,
         input_registers=tuple(_input_registers(decoder, spec.input_registers, registers)),

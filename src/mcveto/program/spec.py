@@ -10,7 +10,7 @@
       memory:    [{at: 0x804c000, size: 16}]
     assume: [0x8049080]             # calls whose argument is assumed to be non-zero
     halt: [0x8049070]               # execution ends when these are reached
-    models: {0x8049090: memcpy}     # library models in place of functions; or a list of names
+    models: {0x8049090: memcpy}     # library models in place of functions; a list of names; or none
     stack: 1048576                  # bytes of stack
     properties: [{reach: [0x8049012]}, return-address, {typestate: lock, events: {lock: 0x8049000, end: none}}]
     expected: proved                # in examples
@@ -37,6 +37,7 @@ from mcveto.errors import InputFileError, UsageError
 Address = int | str
 MAX_SPEC_BYTES = 1 << 20
 MAX_INPUT_MEMORY = 1 << 20
+MAX_ARGUMENTS = 64
 EXPECTED = ("proved", "violated", "unknown")
 
 
@@ -50,6 +51,14 @@ class InputCall:
 @dataclass(frozen=True, slots=True)
 class InputMemory:
     at: Address
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Argv:
+    """Arguments of the program after its name, each any text shorter than `size` bytes."""
+
+    count: int
     size: int
 
 
@@ -85,6 +94,9 @@ class Spec:
     assume: tuple[Address, ...] = ()
     halt: tuple[Address, ...] = ()
     models: tuple[tuple[Address, str], ...] = ()
+    models_imports: bool = True
+    """Whether imports that a library model is known for are bound to it without being listed."""
+    argv: Argv | None = None
     stack: int | None = None
     regions: tuple[RegionPermissions, ...] = ()
     properties: tuple[PropertySpec, ...] = ()
@@ -128,9 +140,8 @@ def parse_spec(raw: object, path: str = "<spec>") -> Spec:
     """Validates what a spec file holds."""
     top = _mapping(raw if raw is not None else {}, path, "the spec", _KEYS)
     inputs = _mapping({} if top.get("inputs") is None else top["inputs"], path, "inputs", _INPUT_KEYS)
-    for key in ("stdin", "argv"):
-        if inputs.get(key) is not None:
-            raise UsageError(f"{path}: inputs.{key} is not supported yet", "use inputs.calls or inputs.memory")
+    if inputs.get("stdin") is not None:
+        raise UsageError(f"{path}: inputs.stdin is not supported yet", "use inputs.calls or inputs.memory")
     expected = top.get("expected")
     if expected is not None and expected not in EXPECTED:
         raise UsageError(f"{path}: expected is {_shown(expected)}", f"one of {', '.join(EXPECTED)}")
@@ -146,6 +157,8 @@ def parse_spec(raw: object, path: str = "<spec>") -> Spec:
         assume=tuple(_address(item, path, "assume") for item in _list(top, "assume", path)),
         halt=tuple(_address(item, path, "halt") for item in _list(top, "halt", path)),
         models=_models(top.get("models"), path),
+        models_imports=top.get("models") != "none",
+        argv=_argv(inputs.get("argv"), path),
         stack=_positive(top.get("stack"), path, "stack"),
         regions=tuple(_region(item, path) for item in _list(top, "regions", path)),
         properties=tuple(_property(item, path) for item in _list(top, "properties", path)),
@@ -313,15 +326,26 @@ def _calls(raw: object, path: str) -> tuple[InputCall, ...]:
 
 def _models(raw: object, path: str) -> tuple[tuple[Address, str], ...]:
     """Functions and the models that stand for them: {address: name}, or [name] for functions of that name."""
-    if raw is None:
+    if raw is None or raw == "none":
         return ()
     if isinstance(raw, list):
         names = [_text(item, path, "models") for item in raw]
         return tuple((name, name) for name in names if name is not None)
     if not isinstance(raw, dict):
-        raise UsageError(f"{path}: models must be a list of names or a mapping from address to name")
+        raise UsageError(f"{path}: models must be a list of names, a mapping from address to name, or none")
     pairs = [(_address(key, path, "models"), _text(value, path, "models")) for key, value in raw.items()]
     return tuple((address, name) for address, name in pairs if name is not None)
+
+
+def _argv(raw: object, path: str) -> Argv | None:
+    if raw is None:
+        return None
+    item = _mapping(raw, path, "inputs.argv", ("count", "size"))
+    count = _number(item.get("count"), path, "inputs.argv.count")
+    size = _positive(item.get("size", 16), path, "inputs.argv.size")
+    if count is None or count > MAX_ARGUMENTS or size is None or count * size > MAX_INPUT_MEMORY:
+        raise UsageError(f"{path}: inputs.argv must be {{count: …, size: …}}", f"at most {MAX_ARGUMENTS} arguments")
+    return Argv(count, size)
 
 
 def _memory(raw: object, path: str) -> InputMemory:

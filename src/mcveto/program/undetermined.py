@@ -122,6 +122,8 @@ class Undetermined:
             name = self._import_with_marker(address - (address - self.marker_area[0]) % MARKER_STRIDE)
             if name is None and came_from is not None:
                 name = self._nearest(came_from, _LONGEST_STUB)
+        elif (marker := self.marker_of(address)) is not None:
+            name = self._import_with_marker(marker)
         return f"import {name}" if name else f"something outside the file ({address:#x})"
 
     def import_address(self, name: str) -> int:

@@ -13,12 +13,13 @@ from mcveto.whilelang.syntax import Module, Procedure
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """`ends`: the function never returns; `heap`: it needs the heap's region."""
+    """`ends`: the function never returns; `heap`: it needs the heap's region; `same_as`: another name for it."""
 
     name: str
     assumes: tuple[str, ...]
     ends: bool = False
     heap: bool = False
+    same_as: str | None = None
 
 
 FILES = ("library.w", "models.toml")
@@ -34,7 +35,9 @@ def models() -> dict[str, Model]:
     """Every model by the name of its function."""
     raw = tomllib.loads(source("models.toml"))
     return {
-        name: Model(name, tuple(item["assumes"]), item.get("ends", False), item.get("heap", False))
+        name: Model(
+            name, tuple(item.get("assumes", ())), item.get("ends", False), item.get("heap", False), item.get("same_as")
+        )
         for name, item in raw.items()
     }
 

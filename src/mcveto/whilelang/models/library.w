@@ -187,8 +187,434 @@ proc write(fd, buffer, n) returns r {
   r := n;
 }
 
-proc printf(format) returns r {
-  c := Mem(format);
-  while (c != 0) { format := format + 1; c := Mem(format) }
+proc read_text(s) {
+  c := Mem(s);
+  while (c != 0) { s := s + 1; c := Mem(s) }
+}
+
+# What printing does to memory: the format is read, and what %s points to. Arguments are words; what is not certain to be
+# one makes the following ones uncertain (known := 0), and a %s that is uncertain, or has a precision, is unsupported.
+proc consume(format, a, b, c, d) {
+  known := 1;
+  k := 0;
+  f := Mem(format);
+  while (f != 0) {
+    if (f = 37) {
+      format := format + 1;
+      f := Mem(format);
+      long := 0;
+      while (32 <= f && f <= 57 && f != 37 && f != 42 || f = 104 || f = 108 || f = 122) {
+        if (f = 46) { long := 9 }
+        if (f = 108) { long := long + 1 }
+        format := format + 1;
+        f := Mem(format)
+      }
+      if (f != 37) {
+        if (f = 115) {
+          if (known = 0 || long != 0 || k > 3) { x := unsupported() }
+          v := a;
+          if (k = 1) { v := b }
+          if (k = 2) { v := c }
+          if (k = 3) { v := d }
+          read_text(v)
+        } else {
+          if (f = 110 || f = 0) { x := unsupported() }
+          if (f != 99 && f != 100 && f != 105 && f != 117 && f != 120 && f != 88 && f != 111 && f != 112) { known := 0 }
+          if (long > 1) { known := 0 }
+        }
+        k := k + 1
+      }
+    }
+    format := format + 1;
+    f := Mem(format)
+  }
+}
+
+proc unsupported() returns r {
+  zero := 0;
+  r := 1 / zero;
+}
+
+proc printf(format, a, b, c, d) returns r {
+  consume(format, a, b, c, d);
   r := input();
+}
+
+proc fprintf(stream, format, a, b, c, d) returns r {
+  consume(format, a, b, c, d);
+  r := input();
+}
+
+# Text into a buffer of `room` bytes, as snprintf does it: what does not fit is only counted.
+proc format_text(dst, room, format, a, b, c, d) returns r {
+  k := 0;
+  f := Mem(format);
+  while (f != 0) {
+    if (f != 37) {
+      if (r + 1 < room) { Mem(dst + r) := f }
+      r := r + 1
+    } else {
+      format := format + 1;
+      f := Mem(format);
+      if (f = 37) {
+        if (r + 1 < room) { Mem(dst + r) := f }
+        r := r + 1
+      } else {
+        if (k > 3) { x := unsupported() }
+        v := a;
+        if (k = 1) { v := b }
+        if (k = 2) { v := c }
+        if (k = 3) { v := d }
+        k := k + 1;
+        if (f = 115) {
+          t := Mem(v);
+          while (t != 0) {
+            if (r + 1 < room) { Mem(dst + r) := t }
+            r := r + 1;
+            v := v + 1;
+            t := Mem(v)
+          }
+        } else { if (f = 99) {
+          if (r + 1 < room) { Mem(dst + r) := v & 255 }
+          r := r + 1
+        } else {
+          base := 10;
+          if (f = 120) { base := 16 } else { if (f != 100 && f != 117) { x := unsupported() } }
+          v := v & 4294967295;
+          if (f = 100 && v >= 2147483648) {
+            v := -v & 4294967295;
+            if (r + 1 < room) { Mem(dst + r) := 45 }
+            r := r + 1
+          }
+          p := 1;
+          while (v / p >= base) { p := p * base }
+          while (p != 0) {
+            t := 48 + v / p % base;
+            if (t > 57) { t := t + 39 }
+            if (r + 1 < room) { Mem(dst + r) := t }
+            r := r + 1;
+            p := p / base
+          }
+        } }
+      }
+    }
+    format := format + 1;
+    f := Mem(format)
+  }
+  if (room != 0) {
+    if (r < room) { Mem(dst + r) := 0 } else { Mem(dst + (room - 1)) := 0 }
+  }
+}
+
+proc sprintf(dst, format, a, b, c, d) returns r {
+  r := format_text(dst, -1, format, a, b, c, d);
+}
+
+proc snprintf(dst, room, format, a, b, c, d) returns r {
+  r := format_text(dst, room, format, a, b, c, d);
+}
+
+proc unknown_word() returns r {
+  low := input();
+  r := input();
+  r := r * 65536 + low;
+}
+
+# A conversion may fail, which ends the scan; 0 before the first one is the end of the input.
+proc scan(format, a, b, c) returns r {
+  k := 0;
+  f := Mem(format);
+  while (f != 0) {
+    if (f = 37) {
+      format := format + 1;
+      f := Mem(format);
+      v := input();
+      if (v = 0) {
+        if (r = 0) { r := -1 }
+        f := 0
+      } else {
+        if (k > 2) { x := unsupported() }
+        p := a;
+        if (k = 1) { p := b }
+        if (k = 2) { p := c }
+        k := k + 1;
+        if (f = 100 || f = 117 || f = 120) {
+          v := unknown_word();
+          if (big_endian = 1) {
+            Mem(p) := v >> 24 & 255;
+            Mem(p + 1) := v >> 16 & 255;
+            Mem(p + 2) := v >> 8 & 255;
+            Mem(p + 3) := v & 255
+          } else {
+            Mem(p) := v & 255;
+            Mem(p + 1) := v >> 8 & 255;
+            Mem(p + 2) := v >> 16 & 255;
+            Mem(p + 3) := v >> 24 & 255
+          }
+        } else { if (f = 115) {
+          v := input();
+          v := v & 255;
+          while (v > 32) { Mem(p) := v; p := p + 1; v := input(); v := v & 255 }
+          Mem(p) := 0
+        } else { if (f = 99) {
+          v := input();
+          Mem(p) := v & 255
+        } else { x := unsupported() } } }
+        r := r + 1
+      }
+    }
+    if (f != 0) { format := format + 1; f := Mem(format) }
+  }
+}
+
+proc scanf(format, a, b, c) returns r {
+  r := scan(format, a, b, c);
+}
+
+proc fscanf(stream, format, a, b, c) returns r {
+  r := scan(format, a, b, c);
+}
+
+proc puts(s) returns r {
+  read_text(s);
+  r := input();
+}
+
+proc fputs(s, stream) returns r {
+  read_text(s);
+  r := input();
+}
+
+proc fputc(c, stream) returns r {
+  r := c & 255;
+}
+
+proc fgetc(stream) returns r {
+  r := getchar();
+}
+
+proc fgets(s, n, stream) returns r {
+  n := n & 4294967295;
+  if (0 < n && n < 2147483648) {
+    r := s;
+    while (1 < n) {
+      v := getchar();
+      if (v = -1) {
+        n := 0;
+        if (s = r) { r := 0 }
+      } else {
+        Mem(s) := v;
+        s := s + 1;
+        n := n - 1;
+        if (v = 10) { n := 1 }
+      }
+    }
+    if (r != 0) { Mem(s) := 0 }
+  }
+}
+
+proc gets(s) returns r {
+  r := s;
+  v := getchar();
+  if (v = -1) { r := 0 }
+  while (v != 10 && v != -1) { Mem(s) := v; s := s + 1; v := getchar() }
+  if (r != 0) { Mem(s) := 0 }
+}
+
+proc fread(s, size, n, stream) returns r {
+  v := input();
+  if (size != 0) {
+    if (v < n) { r := v } else { r := n }
+    i := 0;
+    while (i < r * size) { v := input(); Mem(s + i) := v & 255; i := i + 1 }
+  }
+}
+
+proc fwrite(s, size, n, stream) returns r {
+  if (size != 0) {
+    i := 0;
+    while (i < n * size) { c := Mem(s + i); i := i + 1 }
+    r := n
+  }
+}
+
+proc fflush(stream) returns r {
+  r := 0;
+}
+
+proc strnlen(s, n) returns r {
+  go := 1;
+  while (go != 0) {
+    if (r = n) { go := 0 } else {
+      c := Mem(s + r);
+      if (c = 0) { go := 0 } else { r := r + 1 }
+    }
+  }
+}
+
+proc strncat(dst, src, n) returns r {
+  r := dst;
+  m := strlen(dst);
+  dst := dst + m;
+  i := 0;
+  while (i < n) {
+    c := Mem(src + i);
+    if (c = 0) { n := i } else { Mem(dst + i) := c; i := i + 1 }
+  }
+  Mem(dst + i) := 0;
+}
+
+proc strrchr(s, c) returns r {
+  c := c & 255;
+  go := 1;
+  while (go != 0) {
+    v := Mem(s);
+    if (v = c) { r := s }
+    if (v = 0) { go := 0 }
+    s := s + 1
+  }
+}
+
+proc memchr(s, c, n) returns r {
+  c := c & 255;
+  while (n != 0) {
+    v := Mem(s);
+    if (v = c) { r := s; n := 0 } else { s := s + 1; n := n - 1 }
+  }
+}
+
+proc strstr(s, t) returns r {
+  go := 1;
+  while (go != 0) {
+    i := 0;
+    b := Mem(t);
+    a := b;
+    while (b != 0 && a = b) {
+      a := Mem(s + i);
+      if (a = b) { i := i + 1; b := Mem(t + i); a := b }
+    }
+    if (b = 0) { r := s; go := 0 } else {
+      a := Mem(s);
+      if (a = 0) { go := 0 }
+      s := s + 1
+    }
+  }
+}
+
+proc abs(n) returns r {
+  r := n & 4294967295;
+  if (r >= 2147483648) { r := -r & 4294967295 }
+}
+
+proc toupper(c) returns r {
+  r := c & 4294967295;
+  if (97 <= r && r <= 122) { r := r - 32 }
+}
+
+proc tolower(c) returns r {
+  r := c & 4294967295;
+  if (65 <= r && r <= 90) { r := r + 32 }
+}
+
+proc isdigit(c) returns r {
+  c := c & 4294967295;
+  if (48 <= c && c <= 57) { r := 1 }
+}
+
+proc isspace(c) returns r {
+  c := c & 4294967295;
+  if (c = 32 || 9 <= c && c <= 13) { r := 1 }
+}
+
+proc isalpha(c) returns r {
+  c := c & 4294967295;
+  if (65 <= c && c <= 90 || 97 <= c && c <= 122) { r := 1 }
+}
+
+proc isalnum(c) returns r {
+  c := c & 4294967295;
+  if (48 <= c && c <= 57 || 65 <= c && c <= 90 || 97 <= c && c <= 122) { r := 1 }
+}
+
+proc isupper(c) returns r {
+  c := c & 4294967295;
+  if (65 <= c && c <= 90) { r := 1 }
+}
+
+proc islower(c) returns r {
+  c := c & 4294967295;
+  if (97 <= c && c <= 122) { r := 1 }
+}
+
+proc rand() returns r {
+  r := unknown_word();
+  r := r & 2147483647;
+}
+
+proc srand(seed) {
+  seed := 0;
+}
+
+proc time(at) returns r {
+  r := unknown_word();
+  r := r & 2147483647;
+  if (at != 0) {
+    i := 0;
+    while (i < word_bytes) {
+      if (big_endian = 1) { Mem(at + (word_bytes - 1 - i)) := r >> 8 * i & 255 } else { Mem(at + i) := r >> 8 * i & 255 }
+      i := i + 1
+    }
+  }
+}
+
+# The checked forms that compilers call with -D_FORTIFY_SOURCE: `size` is what the compiler knows of the destination.
+proc __memcpy_chk(dst, src, n, size) returns r {
+  assert(n <= size);
+  r := memcpy(dst, src, n);
+}
+
+proc __memmove_chk(dst, src, n, size) returns r {
+  assert(n <= size);
+  r := memmove(dst, src, n);
+}
+
+proc __memset_chk(dst, c, n, size) returns r {
+  assert(n <= size);
+  r := memset(dst, c, n);
+}
+
+proc __strcpy_chk(dst, src, size) returns r {
+  n := strlen(src);
+  assert(n < size);
+  r := strcpy(dst, src);
+}
+
+proc __strncpy_chk(dst, src, n, size) returns r {
+  assert(n <= size);
+  r := strncpy(dst, src, n);
+}
+
+proc __strcat_chk(dst, src, size) returns r {
+  n := strlen(dst);
+  m := strlen(src);
+  assert(n + m < size);
+  r := strcat(dst, src);
+}
+
+proc __fgets_chk(s, size, n, stream) returns r {
+  r := fgets(s, n, stream);
+}
+
+proc __printf_chk(flag, format, a, b, c, d) returns r {
+  consume(format, a, b, c, d);
+  r := input();
+}
+
+proc __fprintf_chk(stream, flag, format, a, b, c, d) returns r {
+  consume(format, a, b, c, d);
+  r := input();
+}
+
+proc __stack_chk_fail() {
+  assert(0 = 1);
 }

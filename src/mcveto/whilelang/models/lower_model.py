@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from mcveto.machine.faults import FaultKind
-from mcveto.machine.isa import Decoder
+from mcveto.machine.isa import Decoder, IsaRow
 from mcveto.machine.pcode import FreshOrigin, Instruction, Op, Space, Varnode
 from mcveto.whilelang.inlining import Inliner
 from mcveto.whilelang.models.catalogue import library
@@ -161,8 +161,8 @@ class ModelLowering:
         pointer = self._decoder.registers[row.stack_pointer]
         values: list[Varnode] = []
         for number in range(len(self._procedure.parameters)):
-            if row.arguments[0].startswith("stack+"):
-                distance = int(row.arguments[0].removeprefix("stack+")) + word * number
+            distance = argument_distance(row, number)
+            if distance is not None:
                 slot = code.emit("INT_ADD", word, pointer, code.constant(distance))
                 values.append(code.emit("LOAD", word, slot))
             else:
@@ -231,6 +231,21 @@ class ModelLowering:
         if otherwise is not None:
             self._command(otherwise)
             self._place(end)
+
+
+def argument_distance(row: IsaRow, number: int) -> int | None:
+    """How far above the stack pointer a word argument is when a function is entered; None if it is in a register."""
+    word = row.address_bytes
+    if row.arguments[0].startswith("stack+"):
+        return int(row.arguments[0].removeprefix("stack+")) + word * number
+    beyond = number - len(row.arguments)
+    if beyond < 0:
+        return None
+    if row.overlay == "mips":
+        # The caller leaves room for the arguments in registers, too.
+        return word * number
+    first = {"x86": word, "powerpc": 2 * word}.get(row.overlay, 0)
+    return first + word * beyond
 
 
 def _size(command: Command) -> int:
