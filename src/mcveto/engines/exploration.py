@@ -53,7 +53,7 @@ class Exploration:
         self._report = report
         self._queries = Queries(program, self._deadline, policy.query_seconds)
         self._executor = Executor(program, self._queries, policy.asks_at_forks)
-        self._order = Order(Blocks(program).fixed_block, policy.merges)
+        self._order = Order(Blocks(program).fixed_block, policy.merges, program.decoder.row.mode_mask)
         self._visited = Visited(self._queries, t.memory("mem", program.space.address_bits))
         self._pool: list[tuple[tuple[int, ...], int, PathState | tuple[object, ...]]] = []
         self._waiting: dict[tuple[object, ...], PathState] = {}

@@ -28,9 +28,13 @@ Nesting = tuple[tuple[int, ...], tuple[int, ...]]
 class Function:
     """The control-flow graph of the code reached from one entry without following calls."""
 
-    def __init__(self, entry: int, block_at: BlockAt) -> None:
+    def __init__(self, entry: int, block_at: BlockAt, mode_mask: int = 0) -> None:
+        """`mode_mask`: the bits of a program counter that say how to decode; a jump keeps them."""
         self._entry = entry
         self._block_at = block_at
+        self._mode_mask = mode_mask
+        self.edges = 0
+        """Grows with what is known of the graph."""
         self._successors: dict[int, list[int]] = {}
         self._places: dict[int, Nesting] | None = None
         self._discover([entry])
@@ -52,6 +56,13 @@ class Function:
             self._discover([source, target])
             self._successors[source].append(target)
             self._places = None
+            self.edges += 1
+
+    def blocks(self) -> list[int]:
+        return list(self._successors)
+
+    def successors(self, pc: int) -> list[int]:
+        return self._successors.get(pc, [])
 
     def _discover(self, pending: list[int]) -> None:
         while pending and len(self._successors) < MAX_BLOCKS:
@@ -59,6 +70,7 @@ class Function:
             if pc in self._successors:
                 continue
             self._places = None
+            self.edges += 1
             self._successors[pc] = found = list(self._direct(pc))
             pending.extend(found)
         for pc in pending:
@@ -77,7 +89,7 @@ class Function:
         for op in last.ops:
             if op.opcode in ("BRANCH", "CBRANCH"):
                 if op.inputs[0].space is not Space.CONST:
-                    target = op.inputs[0].offset | (pc & 1 if last.pc & 1 else 0)
+                    target = op.inputs[0].offset | (last.pc & self._mode_mask)
                     if target != following:
                         yield target
                     falls = op.opcode == "CBRANCH" or target == following
@@ -166,9 +178,10 @@ def _components(nodes: set[int], first: int, successors: dict[int, list[int]]) -
 
 
 class Order:
-    def __init__(self, block_at: BlockAt, keyed: bool) -> None:
+    def __init__(self, block_at: BlockAt, keyed: bool, mode_mask: int = 0) -> None:
         """`keyed` says whether states are explored in this order; if not, only loops and recursion are told."""
         self._block_at = block_at
+        self._mode_mask = mode_mask
         self._keyed = keyed
         self._functions: dict[int, Function] = {}
 
@@ -191,15 +204,15 @@ class Order:
             state.place = place._replace(pc=pc, loops=loops)
         self._key(state)
 
-    def _function(self, entry: int) -> Function:
+    def function(self, entry: int) -> Function:
         found = self._functions.get(entry)
         if found is None:
-            found = self._functions[entry] = Function(entry, self._block_at)
+            found = self._functions[entry] = Function(entry, self._block_at, self._mode_mask)
         return found
 
     def _loops(self, function: int, source: int | None, pc: int, loops: Loops) -> Loops:
         """The turns of the loops around a place that is entered from `source`."""
-        graph = self._function(function)
+        graph = self.function(function)
         if source is not None:
             graph.note_edge(source, pc)
         _, heads = graph.place(pc)
@@ -219,7 +232,7 @@ class Order:
         parts: list[list[int]] = []
         place = state.place
         while place is not None:
-            position, heads = self._function(place.function).place(place.pc)
+            position, heads = self.function(place.function).place(place.pc)
             turns = dict(place.loops)
             part: list[int] = []
             for level, number in enumerate(position):

@@ -6,6 +6,8 @@ for each entry of the table that the index can name, without asking for one at a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.execute import Cut, Executor, _cells, _choice
 from mcveto.engines.memory import PathMemory, Value
@@ -31,6 +33,8 @@ class CoarseExecutor(Executor):
         super().__init__(program, queries, eager=True)
         self.unknowns = unknowns
         self.possible = Possible(queries, MOST_NODES)
+        self.matters: Callable[[PathState], bool] = lambda state: True
+        """Whether it is worth asking which ways the branch of a state's block can go."""
         self._tables: dict[Term, tuple[Term, list[int], list[int]]] = {}
         self.forked = False
         """Whether the block just executed could go several ways."""
@@ -56,8 +60,11 @@ class CoarseExecutor(Executor):
             way = False
         else:
             opposite = t.bnot(condition)
-            yes = self.possible.model(state.path, condition, state.model)
-            no = self.possible.model(state.path, opposite, state.model)
+            yes: Model | No | None = None
+            no: Model | No | None = None
+            if number or self.matters(state):
+                yes = self.possible.model(state.path, condition, state.model)
+                no = self.possible.model(state.path, opposite, state.model)
             if yes is No.UNSAT and no is No.UNSAT:
                 raise Cut
             way = yes is not No.UNSAT

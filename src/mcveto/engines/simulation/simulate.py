@@ -32,6 +32,7 @@ from mcveto.engines.replay import replayed
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
 from mcveto.engines.simulation.join import Joins
+from mcveto.engines.simulation.relevance import Relevance
 from mcveto.engines.simulation.representatives import LONG_PATH, RunExecutor, freeze
 from mcveto.engines.state import Calls, PathState
 from mcveto.logic.terms import Term
@@ -87,8 +88,9 @@ def simulate(program: Program, seconds: float, report: Report | None = None) -> 
     code = Blocks(program)
     hits: dict[Key, int] = {}
     with_runs = False
+    relevance = Relevance(program, code.fixed_block)
     for _ in range(MOST_REFINEMENTS):
-        simulation = Simulation(program, code, deadline, apart, hits, with_runs, report)
+        simulation = Simulation(program, code, deadline, apart, hits, with_runs, relevance, report)
         try:
             return simulation.run()
         except Refined:
@@ -107,6 +109,7 @@ class Simulation:
         apart: dict[Apart, None],
         hits: dict[Key, int],
         with_runs: bool,
+        relevance: Relevance | None,
         report: Report | None,
     ) -> None:
         self._hits = hits
@@ -126,7 +129,9 @@ class Simulation:
         self._executor.share(code)
         self._runner.share(code, self._executor)
         self._joins = Joins(program, self._executor, self._queries.table)
-        self._order = Order(code.fixed_block, keyed=True)
+        self._order = Order(code.fixed_block, True, program.decoder.row.mode_mask)
+        self._relevance = relevance
+        self._executor.matters = self._matters
         self._pool: list[tuple[tuple[int, ...], int, Key]] = []
         self._slots: dict[Key, Slot] = {}
         self._places: dict[Key, list[Key]] = {}
@@ -162,6 +167,12 @@ class Simulation:
             if found is not None:
                 return found
         return self._finished()
+
+    def _matters(self, state: PathState) -> bool:
+        place = state.place
+        if self._relevance is None or place is None:
+            return True
+        return self._relevance.matters(self._order, place.function, place.pc)
 
     # The pool.
 
