@@ -46,6 +46,9 @@ class Copy:
     def read(self, address: int, size: int) -> bytes:
         return self.machine.memory.peek(address, size) or b""
 
+    def write(self, address: int, content: bytes) -> None:
+        self.machine.memory.poke(address, content)
+
     def close(self) -> None:
         pass
 
