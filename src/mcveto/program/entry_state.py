@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from mcveto.errors import UsageError
 from mcveto.machine.address_space import AddressSpace
-from mcveto.machine.isa import Decoder
+from mcveto.machine.isa import Decoder, IsaRow
 from mcveto.machine.memory import READ, WRITE, RegionSpec
 
 DEFAULT_STACK = 1 << 20
@@ -80,7 +80,7 @@ def entry_registers(
     else:
         fix(row.return_address, sentinel)
     fix(row.stack_pointer, stack_pointer)
-    if not row.arguments[0].startswith("stack+"):
+    if not _passed_on_stack(row):
         for name, word in zip(row.arguments, words, strict=False):
             fix(name, word)
     for name, value in (others or {}).items():
@@ -100,6 +100,10 @@ def entry_registers(
     return registers, tuple(assumptions)
 
 
+def _passed_on_stack(row: IsaRow) -> bool:
+    return bool(row.arguments) and row.arguments[0].startswith("stack+")
+
+
 def with_return_address(
     space: AddressSpace, stack: RegionSpec, decoder: Decoder, sentinel: int, words: Sequence[int] = ()
 ) -> AddressSpace:
@@ -109,7 +113,7 @@ def with_return_address(
         return space
     offset = stack.size - _ABOVE_STACK_POINTER - row.address_bytes
     order = "big" if row.big_endian else "little"
-    pushed_words = [sentinel, *(words if row.arguments[0].startswith("stack+") else ())]
+    pushed_words = [sentinel, *(words if _passed_on_stack(row) else ())]
     content = bytes(offset) + b"".join(
         word.to_bytes(row.address_bytes, order)  # type: ignore[arg-type]
         for word in pushed_words
