@@ -65,7 +65,7 @@ class Relevance:
             own = self._own[function] = set()
             for pc in graph.blocks():
                 block = self._block(pc)
-                if block is None or pc in self._changes or self._is_event(pc, block):
+                if not block or pc in self._changes or self._is_event(pc, block):
                     own.add(pc)
                     continue
                 callees = _callees(block[-1], self._row.mode_mask)
