@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from mcveto.logic import terms as t
-from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.solver import MemoryModel, Solver, make_solver
 from mcveto.logic.terms import Term, free_variables
 from mcveto.machine.faults import Fault, Unsupported
@@ -20,13 +19,13 @@ from mcveto.machine.interpreter import Interpreter
 from mcveto.machine.pcode import FreshOrigin, Instruction, Space
 from mcveto.machine.symbolic import SymbolicDomain
 from mcveto.machine.symbolic_memory import SymbolicMemory
+from mcveto.program.image_facts import ImageFacts
 from mcveto.program.program import Program
 
 LONGEST_CHAIN = 24
 MOST_TARGETS = 512
 _MOST_WAYS = 64
 _MOST_QUESTIONS = 2 * MOST_TARGETS
-_FACTS = 64
 _SECONDS = 5.0
 
 Before = Callable[[int], Sequence[int] | None]
@@ -38,7 +37,6 @@ class JumpTargets:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._interpreter: Interpreter[Term] = Interpreter(program.decoder)
-        self._memory = t.memory("mem", program.space.address_bits)
         self._known: dict[tuple[int, ...], frozenset[int] | None] = {}
 
     def of(
@@ -127,7 +125,7 @@ class JumpTargets:
         if target.op == "const" and not conditions:
             return {int(target.data)}
         found: set[int] = set()
-        facts: dict[int, Term] = {}
+        image = ImageFacts(self._program, at_entry=False)
         formula = [*conditions, target]
         variables = free_variables(formula)
         solver.push()
@@ -139,12 +137,13 @@ class JumpTargets:
                 if answer != "sat":
                     return found if answer == "unsat" else None
                 values = {variable: solver.value(variable) for variable in variables if variable.width}
-                model = solver.model_memory(self._memory) if self._memory in variables else MemoryModel(0)
-                wrong, value = self._evaluate(conditions, target, values, model)
+                model = solver.model_memory(image.memory) if image.memory in variables else MemoryModel(0)
+                wrong, _, truth = image.evaluate(formula, values, model)
                 if wrong:
-                    for fact in self._learn(wrong, facts):
+                    for fact in image.learn(wrong):
                         solver.add(fact)
                     continue
+                value = truth[-1]
                 found.add(value)
                 if len(found) > MOST_TARGETS:
                     return None
@@ -152,35 +151,6 @@ class JumpTargets:
             return None
         finally:
             solver.pop()
-
-    def _evaluate(
-        self, conditions: list[Term], target: Term, values: dict[Term, int], model: MemoryModel
-    ) -> tuple[list[int], int]:
-        """Bytes that cannot be what the model says, and the value of the target."""
-        wrong: list[int] = []
-
-        def byte(_: Term, address: int) -> int:
-            guessed = model.byte(address)
-            known = self._program.space.fixed_bytes(address, 1)
-            if known is not None and known[0] != guessed:
-                wrong.append(address)
-            return guessed if known is None else known[0]
-
-        evaluator = Evaluator(lambda variable: values.get(variable, 0), byte)
-        for condition in conditions:
-            evaluator.value(condition)
-        return wrong, evaluator.value(target)
-
-    def _learn(self, addresses: list[int], facts: dict[int, Term]) -> Iterator[Term]:
-        space = self._program.space
-        for address in addresses:
-            start = address & ~(_FACTS - 1)
-            for where in range(start, start + _FACTS):
-                known = space.fixed_bytes(where, 1)
-                if known is not None and where not in facts:
-                    cell = t.load(self._memory, t.const(where, space.address_bits), 1, False)
-                    facts[where] = t.eq(cell, t.const(known[0], 8))
-                    yield facts[where]
 
 
 def _repeats(instruction: Instruction) -> bool:
