@@ -285,11 +285,12 @@ class Follower:
         for variable, value in found.items():
             name = str(variable.data)
             if name in layout.by_name:
-                values.registers[name] = value
+                if value != self._base.registers.get(name):
+                    values.registers[name] = value
             else:
                 values.fresh[attempt.execution.fresh_positions[variable]] = value
         for address, byte in sorted(used.items()):
-            if self._program.space.region_at(address):
+            if self._program.space.region_at(address) and byte != self._base.byte(address):
                 values.memory[address] = byte
         return values
 

@@ -18,6 +18,8 @@ from mcveto.counterexamples.extraction import Extracted, extract
 from mcveto.counterexamples.feasible import Dies, Follower, NeverReached, Open, Outcome
 from mcveto.counterexamples.finder import Enough, Found, Request, find_counterexamples
 from mcveto.counterexamples.model import Model
+from mcveto.counterexamples.product import Product
+from mcveto.counterexamples.run_to_witness import witness_of
 from mcveto.counterexamples.trace import Witness
 from mcveto.program.program import Program
 from mcveto.property.ghost import Bindings, Watched, watch
@@ -138,7 +140,11 @@ def machine_counterexamples(
         found = replace(deeper, notes=(*deeper.notes, note))
     targets = dict(zip(automaton.errors, watched.errors, strict=True))
     decided = _decided(watched.program, targets, tried, deadline, follower)
-    return MachineFound(found, extracted, tuple(_seen(decided, follower, trace_of)), watched)
+    confirmed = list(_seen(decided, follower, trace_of))
+    confirmed += _others(
+        found.product, extracted, follower, {error: name for name, error in targets.items()}, confirmed
+    )
+    return MachineFound(found, extracted, tuple(confirmed), watched)
 
 
 def has_recursion(model: Model) -> bool:
@@ -169,6 +175,20 @@ def _seen(
     for item in tried:
         confirmed = follower.seen.find(trace_of(item.witness)) if isinstance(item.outcome, Open) else None
         yield item if confirmed is None else Tried(item.witness, confirmed)
+
+
+def _others(
+    product: Product, extracted: Extracted, follower: Follower, errors: dict[int, str], tried: Sequence[Tried]
+) -> Iterator[Tried]:
+    """Where no trace that was tried runs: what other runs to an error show."""
+    if any(isinstance(item.outcome, Confirmed) for item in tried):
+        return
+    known = set()
+    for seen in follower.seen.kept:
+        witness = witness_of(product, extracted, seen.passed, errors[seen.confirmed.error])
+        if witness is not None and witness.key not in known:
+            known.add(witness.key)
+            yield Tried(witness, seen.confirmed)
 
 
 def _decided(

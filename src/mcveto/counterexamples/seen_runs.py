@@ -24,7 +24,9 @@ Choose = Callable[[int, FreshOrigin, int], int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class Seen:
+    """What a run passed, and what it is made from."""
+
     passed: tuple[Configuration, ...]
     nodes: frozenset[Configuration]
     confirmed: Confirmed
@@ -37,16 +39,16 @@ class SeenRuns:
         self._program = program
         self._surroundings = surroundings
         self._size_at = size_at
-        self._kept: list[_Seen] = []
+        self.kept: list[Seen] = []
 
     def find(self, trace: Sequence[Configuration]) -> Confirmed | None:
         """A run that follows the trace to its error."""
-        for seen in self._kept:
+        for seen in self.kept:
             if seen.passed[-1] == trace[-1] and seen.nodes.issuperset(trace) and self._follows(seen, trace):
                 return seen.confirmed
         return None
 
-    def _follows(self, seen: _Seen, trace: Sequence[Configuration]) -> bool:
+    def _follows(self, seen: Seen, trace: Sequence[Configuration]) -> bool:
         progress = Progress(trace, self._surroundings)
         return all(progress.arrive(configuration) for configuration in seen.passed[1:]) and progress.is_at_end
 
@@ -63,7 +65,7 @@ class SeenRuns:
 
     def make(self, choose: Choose, registers: dict[str, int], memory: dict[int, int]) -> None:
         """Makes a run, and keeps it if it ends at an error."""
-        if len(self._kept) >= MAX_KEPT:
+        if len(self.kept) >= MAX_KEPT:
             return
         program = self._program
         values: list[int] = []
@@ -93,6 +95,6 @@ class SeenRuns:
         entry = EntryValues(tuple(values), registers, memory)
         error = row.code_address(outcome.pc)
         confirmed = Confirmed((*entry.inputs(program), *consumed), error, entry, outcome.steps)
-        seen = _Seen(tuple(passed), frozenset(passed), confirmed)
-        if all(other.passed != seen.passed for other in self._kept):
-            self._kept.append(seen)
+        seen = Seen(tuple(passed), frozenset(passed), confirmed)
+        if all(other.passed != seen.passed for other in self.kept):
+            self.kept.append(seen)
