@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcveto.counterexamples.feasible import Confirmed
+from mcveto.counterexamples.entry_values import Confirmed
 from mcveto.counterexamples.finder import Request
 from mcveto.counterexamples.machine_code import DeadPrefixes, machine_counterexamples
 from mcveto.counterexamples.model_printer import model_text

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mcveto.counterexamples.feasible import Confirmed, Dies, NeverReached
+from mcveto.counterexamples.entry_values import Confirmed
+from mcveto.counterexamples.feasible import Dies, NeverReached
 from mcveto.counterexamples.finder import Request
 from mcveto.counterexamples.machine_code import MachineFound, machine_counterexamples
 from mcveto.program.inputs import InputSource

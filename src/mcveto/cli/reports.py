@@ -139,8 +139,8 @@ def report_counterexamples(
     """Writes the reports of the counterexamples of a binary."""
     if not files:
         return
+    from mcveto.counterexamples.entry_values import Confirmed, machine_with
     from mcveto.counterexamples.extraction import OVER_APPROXIMATED
-    from mcveto.counterexamples.feasible import Confirmed, machine_with
     from mcveto.report.executed_run import Watcher, module_of, place_of_last_event
     from mcveto.report.result import ReportedRun
     from mcveto.verdict import VerdictInput

@@ -5,9 +5,10 @@ pops. Instructions are followed from the entry as the machine decodes them.
 
 Over-approximated: data. Every conditional branch may go either way, whatever was tested before; the arguments of events
 are not known, so a guard on them may hold or not. Each trace must therefore be tried on the program (`feasible`).
-Left out, and listed in `gaps`, which makes a list of counterexamples incomplete: targets of computed jumps and calls
-other than those seen in some runs; code that can be overwritten; code that cannot be decoded. Assumed: a return goes
-back to behind its call (what `verify` checks as return-address).
+Computed jumps and calls go wherever the code before them lets them go (`jump_targets`). Left out, and listed in `gaps`,
+which makes a list of counterexamples incomplete: where that is not certain, targets other than those seen in some runs;
+code that can be overwritten; code that cannot be decoded. Assumed: a return goes back to behind its call (what `verify`
+checks as return-address).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from mcveto.machine.faults import Unsupported
 from mcveto.machine.memory import EXECUTE, WRITE
 from mcveto.machine.pcode import Instruction, Space, Transfer
 from mcveto.program.inputs import InputSource
+from mcveto.program.jump_targets import JumpTargets
 from mcveto.program.program import Program
 from mcveto.property.system_calls import is_system_call
 from mcveto.property.typestate import Constant, Label, Pattern, Transition, Typestate
@@ -88,6 +90,10 @@ class _Extraction:
         self.gaps: dict[str, None] = {}
         self.exits: dict[int, _Exits] = {}
         self._seen_targets: dict[int, dict[int, Transfer]] | None = None
+        self._instructions: dict[int, Instruction] = {}
+        self._computed: dict[int, Instruction] = {}
+        self._certain: set[int] = set()
+        self._jumps = JumpTargets(program)
         self._ends = program.halts | {self.row.code_address(program.return_sentinel)}
         self._symbols = sorted((address, name) for name, address in program.image.symbols.items())
         self._names: dict[int, str] = {}
@@ -96,15 +102,65 @@ class _Extraction:
     def _follow(self) -> None:
         worklist = [self.program.entry]
         while worklist:
-            pc = worklist.pop()
-            if pc in self.exits:
+            while worklist:
+                pc = worklist.pop()
+                if pc in self.exits:
+                    continue
+                if len(self.exits) >= MAX_INSTRUCTIONS:
+                    self.gaps[f"the code goes on beyond {MAX_INSTRUCTIONS} instructions"] = None
+                    return
+                exits = self.exits[pc] = self._exits(pc)
+                worklist += exits.direct
+                worklist += [target for call in exits.calls for target in call]
+            worklist = self._follow_computed()
+        for pc in self._computed:
+            if pc not in self._certain:
+                where = f"the jump or call at {pc:#x} is computed"
+                self.gaps[f"{where}; only targets seen in sample runs are followed"] = None
+
+    def _follow_computed(self) -> list[int]:
+        """Adds targets of computed jumps that were not known yet: all that they may have, where that is certain (the
+        more code is known, the less it may be), else those that sample runs show."""
+        if not self._computed:
+            return []
+        before, entered = self._ways()
+        new: list[int] = []
+        for pc, instruction in self._computed.items():
+            found = self._jumps.of(
+                instruction, lambda at: None if at in entered else before.get(at, []), self._instructions.get
+            )
+            if found is None:
+                self._certain.discard(pc)
+                new += self._add_seen(pc, instruction)
                 continue
-            if len(self.exits) >= MAX_INSTRUCTIONS:
-                self.gaps[f"the code goes on beyond {MAX_INSTRUCTIONS} instructions"] = None
-                break
-            exits = self.exits[pc] = self._exits(pc)
-            worklist += exits.direct
-            worklist += [target for call in exits.calls for target in call]
+            self._certain.add(pc)
+            is_call = any(op.opcode == "CALLIND" for op in instruction.ops)
+            for target in sorted(found):
+                new += self._add_exit(pc, instruction, target, is_call)
+        return new
+
+    def _ways(self) -> tuple[dict[int, list[int]], set[int]]:
+        """Where control comes from to each instruction, and to which it comes by a call or a return, too."""
+        before: dict[int, list[int]] = {}
+        entered = {self.program.entry}
+        for pc, exits in self.exits.items():
+            for target in exits.direct:
+                before.setdefault(target, []).append(pc)
+            for call in exits.calls:
+                entered.update(call)
+        return before, entered
+
+    def _add_exit(self, pc: int, instruction: Instruction, target: int, is_call: bool) -> list[int]:
+        """What is new to follow."""
+        exits = self.exits[pc]
+        following = (pc + instruction.size) & self.row.address_mask
+        if is_call and (target, following) not in exits.calls:
+            exits.calls.append((target, following))
+            return [target, following]
+        if not is_call and target not in exits.direct:
+            exits.direct.append(target)
+            return [target]
+        return []
 
     def _exits(self, pc: int) -> _Exits:
         exits = _Exits([], [])
@@ -135,12 +191,15 @@ class _Extraction:
                 self.gaps[f"what {instruction.text} at {pc:#x} does is not known"] = None
             if number == len(instruction.ops) - 1:
                 falls = falls and op.opcode not in ("BRANCH", "BRANCHIND", "RETURN", "CALL", "CALLIND")
-        if computed or (self.row.mode_mask and exits.calls):
-            self._add_seen(pc, following, exits)
-            if computed:
-                self.gaps[f"the jump or call at {pc:#x} is computed; only targets seen in sample runs are followed"] = (
-                    None
-                )
+        self._instructions[pc] = instruction
+        if computed:
+            self._computed[pc] = instruction
+        elif self.row.mode_mask and exits.calls:
+            for seen, transfer in self._seen(pc):
+                if transfer is Transfer.CALL:
+                    exits.calls.append((seen, following))
+                else:
+                    exits.direct.append(seen)
         if falls:
             exits.direct.append(following)
         # An instruction that repeats itself is one step, whose decisions are its own affair.
@@ -171,15 +230,17 @@ class _Extraction:
             self.gaps[f"not followed: {error}"] = None
             return None
 
-    def _add_seen(self, pc: int, following: int, exits: _Exits) -> None:
+    def _add_seen(self, pc: int, instruction: Instruction) -> list[int]:
+        new: list[int] = []
+        for target, transfer in self._seen(pc):
+            new += self._add_exit(pc, instruction, target, transfer is Transfer.CALL)
+        return new
+
+    def _seen(self, pc: int) -> list[tuple[int, Transfer]]:
         """Targets of computed jumps and calls, as sample runs show them."""
         if self._seen_targets is None:
             self._seen_targets = self._sample()
-        for target, transfer in sorted(self._seen_targets.get(pc, {}).items()):
-            if transfer is Transfer.CALL:
-                exits.calls.append((target, following))
-            elif transfer is Transfer.JUMP:
-                exits.direct.append(target)
+        return sorted(self._seen_targets.get(pc, {}).items())
 
     def _sample(self) -> dict[int, dict[int, Transfer]]:
         found: dict[int, dict[int, Transfer]] = {}

@@ -16,19 +16,20 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mcveto.counterexamples.along_trace import Configuration, Progress, Surroundings
+from mcveto.counterexamples.entry_values import Confirmed, EntryValues, consumed_input, machine_with
+from mcveto.counterexamples.seen_runs import SeenRuns
 from mcveto.logic import terms as t
-from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.solver import MemoryModel, make_solver
 from mcveto.logic.terms import Term, free_variables
 from mcveto.machine.concolic import Assignment, ConcolicExecution
-from mcveto.machine.emulator import Machine
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
 from mcveto.machine.memory import WRITE
 from mcveto.machine.pcode import FreshOrigin, Instruction, Space, Transfer
 from mcveto.machine.symbolic import ConstraintKind
+from mcveto.program.image_facts import ImageFacts
 from mcveto.program.inputs import ConsumedInput, InputSource
 from mcveto.program.program import Program
 from mcveto.property.points import instruction_at
@@ -37,29 +38,7 @@ MAX_STEPS = 100_000
 MAX_ATTEMPTS = 60
 TRACE_SECONDS = 10.0
 MAX_FACT_ROUNDS = 100
-FACT_WINDOW = 64
 SOLVER_SECONDS = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class EntryValues:
-    """All that a run depends on: fresh values in the order consumed, registers and bytes of the entry state."""
-
-    fresh: tuple[int, ...]
-    registers: dict[str, int]
-    memory: dict[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Confirmed:
-    """The trace runs with these inputs, and ends at an error also in the emulator."""
-
-    inputs: tuple[ConsumedInput, ...]
-    error: int
-    """The target address that stands for the error reached."""
-    entry: EntryValues = field(default_factory=lambda: EntryValues((), {}, {}))
-    """What the run is made from once more."""
-    steps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +108,17 @@ class Follower:
         self._nodes = surroundings.nodes
         self._deadline = deadline
         self._solver = make_solver("auto")
-        self._memory = t.memory("mem", program.space.address_bits)
-        self._facts: dict[int, Term] = {}
+        self._image = ImageFacts(program)
         self._ways: dict[int, list[int]] = {}
         self._instructions: dict[int, Instruction] = {}
         self._base = program.choices(InputSource((), 0), 0)
+        self.seen = SeenRuns(program, surroundings, lambda pc: self._instruction(pc).size)
 
     def follow(self, trace: Sequence[Configuration]) -> Outcome:
         """`trace` ends with the configuration in which the event happens that is the error."""
+        seen = self.seen.find(trace)
+        if seen is not None:
+            return seen
         deadline = min(self._deadline, time.monotonic() + TRACE_SECONDS)
         queue = [(0, 0, 0, _Values({}, {}, {}), 0)]
         farthest, pc, undecided = 0, trace[0][0], ""
@@ -148,6 +130,10 @@ class Follower:
             attempt = self._run(values, trace)
             if attempt.reached is not None:
                 return self._confirm(attempt, values)
+            self._run_freely(values)
+            seen = self.seen.find(trace)
+            if seen is not None:
+                return seen
             undecided = undecided or attempt.trouble
             if attempt.farthest >= farthest:
                 farthest, pc = attempt.farthest, attempt.pc
@@ -172,13 +158,8 @@ class Follower:
             number = count[0]
             count[0] += 1
             if origin is FreshOrigin.INPUT:
-                call = program.spec.input_calls[usual]
                 value = values.fresh.get(number, 0)
-                where = call.at if isinstance(call.at, str) else f"{call.at:#x}"
-                shown = value & ((1 << call.bits) - 1)
-                if call.signed and shown >> (call.bits - 1):
-                    shown -= 1 << call.bits
-                consumed.append(ConsumedInput(shown, call.bits, f"call of {where}"))
+                consumed.append(consumed_input(program, usual, value))
                 return value
             return values.fresh.get(number, usual)
 
@@ -227,6 +208,14 @@ class Follower:
                     break
         return _Attempt(execution, progress.farthest, pc, settled, reached, trouble, consumed)
 
+    def _run_freely(self, values: _Values) -> None:
+        """The run that these values take when nobody watches whether it leaves a trace."""
+
+        def choose(number: int, origin: FreshOrigin, usual: int) -> int:
+            return values.fresh.get(number, 0 if origin is FreshOrigin.INPUT else usual)
+
+        self.seen.make(choose, values.registers, values.memory)
+
     def _instruction(self, pc: int) -> Instruction:
         """The instruction that was executed at `pc`, where no run can change it; else one without exits of its own."""
         found = self._instructions.get(pc)
@@ -269,7 +258,7 @@ class Follower:
             solver = self._solver
             solver.push()
             try:
-                for term in (*formula, *self._facts.values()):
+                for term in (*formula, *self._image.terms):
                     solver.add(term)
                 answer = solver.check((), SOLVER_SECONDS)
                 if answer == "unsat":
@@ -278,46 +267,16 @@ class Follower:
                     return "the solver ran out of time"
                 variables = free_variables(formula)
                 found = {variable: solver.value(variable) for variable in variables if variable.width}
-                guessed = solver.model_memory(self._memory) if self._memory in variables else MemoryModel(0)
+                guessed = solver.model_memory(self._image.memory) if self._image.memory in variables else MemoryModel(0)
             finally:
                 solver.pop()
-            wrong, used = self._compare(formula, found, guessed)
+            wrong, used = self._image.compare(formula, found, guessed)
             if not wrong:
                 if any(self._program.undetermined.byte(at) not in (None, byte) for at, byte in used.items()):
                     return "it depends on bytes that the file does not determine"
                 return self._values(attempt, found, used)
-            for address in wrong:
-                self._learn(address)
+            self._image.learn(wrong)
         return "too many bytes of the image had to be looked up"
-
-    def _compare(
-        self, formula: Sequence[Term], values: dict[Term, int], model: MemoryModel
-    ) -> tuple[list[int], dict[int, int]]:
-        """Bytes of the image that the model got wrong, if that matters, and bytes that are the model's alone."""
-        wrong: list[int] = []
-        used: dict[int, int] = {}
-
-        def byte(_: Term, address: int) -> int:
-            known = self._program.space.initial_byte(address)
-            guessed = model.byte(address)
-            if known is None:
-                used[address] = guessed
-                return guessed
-            if known != guessed and address not in self._facts:
-                wrong.append(address)
-            return known
-
-        evaluator = Evaluator(lambda variable: values.get(variable, 0), byte)
-        holds = [evaluator.value(term) for term in formula]
-        return ([] if all(holds) else wrong), used
-
-    def _learn(self, address: int) -> None:
-        start = address & ~(FACT_WINDOW - 1)
-        for where in range(start, start + FACT_WINDOW):
-            known = self._program.space.initial_byte(where)
-            if known is not None and where not in self._facts:
-                cell = t.load(self._memory, t.const(where, self._program.space.address_bits), 1, False)
-                self._facts[where] = t.eq(cell, t.const(known, 8))
 
     def _values(self, attempt: _Attempt, found: dict[Term, int], used: dict[int, int]) -> _Values:
         layout = self._program.decoder.layout
@@ -326,11 +285,12 @@ class Follower:
         for variable, value in found.items():
             name = str(variable.data)
             if name in layout.by_name:
-                values.registers[name] = value
+                if value != self._base.registers.get(name):
+                    values.registers[name] = value
             else:
                 values.fresh[attempt.execution.fresh_positions[variable]] = value
         for address, byte in sorted(used.items()):
-            if self._program.space.region_at(address):
+            if self._program.space.region_at(address) and byte != self._base.byte(address):
                 values.memory[address] = byte
         return values
 
@@ -343,42 +303,4 @@ class Follower:
         if outcome.kind != "target" or program.decoder.row.code_address(outcome.pc) != attempt.reached:
             return Open("the emulator does not confirm it")
         assert attempt.reached is not None
-        return Confirmed((*self._entry_inputs(values), *attempt.consumed), attempt.reached, entry, outcome.steps)
-
-    def _entry_inputs(self, values: _Values) -> list[ConsumedInput]:
-        """Registers and bytes at entry that the trace needs."""
-        layout = self._program.decoder.layout
-        found = []
-        for name, value in sorted(values.registers.items()):
-            bits = layout.significant_bits(layout.by_name[name])
-            found.append(ConsumedInput(value & ((1 << bits) - 1), bits, f"register {name} at entry"))
-        for address, byte in sorted(values.memory.items()):
-            found.append(ConsumedInput(byte, 8, f"memory {address:#x} at entry"))
-        return found
-
-
-def machine_with(program: Program, values: EntryValues) -> Machine:
-    """The emulator before a run with these values."""
-    position = [0]
-
-    def fresh(bits: int, origin: FreshOrigin, usual: int) -> int:
-        number = position[0]
-        position[0] += 1
-        return values.fresh[number] if number < len(values.fresh) else usual
-
-    base = program.machine(InputSource((), 0), 0)
-    registers = dict(base.registers)
-    for name, value in values.registers.items():
-        registers[program.decoder.layout.by_name[name].number] = value
-    for address, byte in values.memory.items():
-        base.memory.poke(address, bytes([byte]))
-    return Machine(
-        program.decoder,
-        base.memory,
-        registers,
-        program.entry,
-        hooks=program.hooks,
-        halts=base.halts,
-        targets=program.targets,
-        fresh=fresh,
-    )
+        return Confirmed((*entry.inputs(program), *attempt.consumed), attempt.reached, entry, outcome.steps)

@@ -9,13 +9,17 @@ proof generation is asked whether that error is reached at all.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mcveto.counterexamples.along_trace import Configuration, Surroundings
+from mcveto.counterexamples.entry_values import Confirmed
 from mcveto.counterexamples.extraction import Extracted, extract
-from mcveto.counterexamples.feasible import Confirmed, Dies, Follower, NeverReached, Open, Outcome
+from mcveto.counterexamples.feasible import Dies, Follower, NeverReached, Open, Outcome
 from mcveto.counterexamples.finder import Enough, Found, Request, find_counterexamples
+from mcveto.counterexamples.model import Model
+from mcveto.counterexamples.product import Product
+from mcveto.counterexamples.run_to_witness import witness_of
 from mcveto.counterexamples.trace import Witness
 from mcveto.program.program import Program
 from mcveto.property.ghost import Bindings, Watched, watch
@@ -23,6 +27,10 @@ from mcveto.property.typestate import Typestate
 
 PROOF_SECONDS = 60.0
 MAX_TRIED = 2_000
+# As long as no trace runs, so much of the time is for trying them; the rest is for `verify`.
+TRYING = 0.6
+# Pending calls with the same continuation, where traces without unnecessary recursion do not run.
+MORE_RECURSION = (2, 3, 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +105,20 @@ def machine_counterexamples(
     tried: list[Tried] = []
     seen: set[tuple[Configuration, ...]] = set()
     dead = DeadPrefixes()
+    started = time.monotonic()
+
+    def trace_of(witness: Witness) -> tuple[Configuration, ...]:
+        return tuple(tuple(extracted.addresses[name] for name in witness.stack(at)) for at in range(len(witness)))
 
     def runs(witness: Witness) -> bool:
-        trace = tuple(tuple(extracted.addresses[name] for name in witness.stack(at)) for at in range(len(witness)))
+        trace = trace_of(witness)
         if trace in seen:
             return False
         if len(tried) >= MAX_TRIED:
             raise Enough(f"only {MAX_TRIED} traces were tried")
-        if time.monotonic() > deadline:
-            raise Enough(f"the search was ended after {seconds:.1f} seconds")
+        has_run = any(isinstance(item.outcome, Confirmed) for item in tried)
+        if time.monotonic() > (deadline if has_run else started + TRYING * seconds):
+            raise Enough(f"traces were tried for {time.monotonic() - started:.0f} seconds")
         report(len(tried), request.count)
         seen.add(trace)
         outcome = dead.find(trace) or follower.follow(trace)
@@ -118,11 +131,69 @@ def machine_counterexamples(
         # Every trace needs recursion that counts as unnecessary; the shortest one is tried nevertheless.
         for witness in found.witnesses:
             runs(witness)
+    for pending in MORE_RECURSION if request.recursion is None and has_recursion(extracted.model) else ():
+        # What the automaton does not need, data may.
+        if any(isinstance(item.outcome, Confirmed) for item in tried) or not found.is_violated:
+            break
+        deeper = find_counterexamples(extracted.model, extracted.automaton, replace(request, recursion=pending), runs)
+        note = f"no trace without unnecessary recursion runs; these have up to {pending} pending calls of a kind"
+        found = replace(deeper, notes=(*deeper.notes, note))
     targets = dict(zip(automaton.errors, watched.errors, strict=True))
-    return MachineFound(found, extracted, tuple(_decided(watched.program, targets, tried, deadline)), watched)
+    decided = _decided(watched.program, targets, tried, deadline, follower)
+    confirmed = list(_seen(decided, follower, trace_of))
+    confirmed += _others(
+        found.product, extracted, follower, {error: name for name, error in targets.items()}, confirmed
+    )
+    return MachineFound(found, extracted, tuple(confirmed), watched)
 
 
-def _decided(program: Program, targets: dict[str, int], tried: list[Tried], deadline: float) -> list[Tried]:
+def has_recursion(model: Model) -> bool:
+    """Whether a procedure may be called again before it has returned."""
+    following: dict[int, set[int]] = {}
+    called: dict[int, set[int]] = {}
+    for rule in model.rules():
+        following.setdefault(rule.symbol, set()).update(rule.pushed)
+        if len(rule.pushed) == 2:
+            called.setdefault(rule.symbol, set()).add(rule.pushed[0])
+    for caller, entries in called.items():
+        reached: set[int] = set()
+        worklist = list(entries)
+        while worklist:
+            symbol = worklist.pop()
+            if symbol == caller:
+                return True
+            if symbol not in reached:
+                reached.add(symbol)
+                worklist += following.get(symbol, ())
+    return False
+
+
+def _seen(
+    tried: Sequence[Tried], follower: Follower, trace_of: Callable[[Witness], tuple[Configuration, ...]]
+) -> Iterator[Tried]:
+    """The traces, with undecided ones that some run follows, as it turned out meanwhile, confirmed."""
+    for item in tried:
+        confirmed = follower.seen.find(trace_of(item.witness)) if isinstance(item.outcome, Open) else None
+        yield item if confirmed is None else Tried(item.witness, confirmed)
+
+
+def _others(
+    product: Product, extracted: Extracted, follower: Follower, errors: dict[int, str], tried: Sequence[Tried]
+) -> Iterator[Tried]:
+    """Where no trace that was tried runs: what other runs to an error show."""
+    if any(isinstance(item.outcome, Confirmed) for item in tried):
+        return
+    known = set()
+    for seen in follower.seen.kept:
+        witness = witness_of(product, extracted, seen.passed, errors[seen.confirmed.error])
+        if witness is not None and witness.key not in known:
+            known.add(witness.key)
+            yield Tried(witness, seen.confirmed)
+
+
+def _decided(
+    program: Program, targets: dict[str, int], tried: list[Tried], deadline: float, follower: Follower
+) -> list[Tried]:
     """The traces, with undecided ones to errors that are proved to be never reached told apart."""
     errors = [item.witness.automaton_state(len(item.witness)) for item in tried]
     known = {error for error, item in zip(errors, tried, strict=True) if isinstance(item.outcome, Confirmed)}
@@ -131,13 +202,13 @@ def _decided(program: Program, targets: dict[str, int], tried: list[Tried], dead
     for error, item in zip(errors, tried, strict=True):
         if isinstance(item.outcome, Open) and error not in known:
             if error not in answers:
-                answers[error] = _is_reached(program, targets[error], deadline) or item.outcome
+                answers[error] = _is_reached(program, targets[error], deadline, follower) or item.outcome
             item = Tried(item.witness, answers[error])
         result.append(item)
     return result
 
 
-def _is_reached(program: Program, target: int, deadline: float) -> Outcome | None:
+def _is_reached(program: Program, target: int, deadline: float, follower: Follower) -> Outcome | None:
     """Whether an error is reached, all others being the end of a run; None if that is not known."""
     from mcveto.dpg.driver import Limits, Method
     from mcveto.dpg.fold_policy import run_with_fold
@@ -150,6 +221,7 @@ def _is_reached(program: Program, target: int, deadline: float) -> Outcome | Non
     if verdict.kind == "proved":
         return NeverReached()
     if verdict.kind == "violated" and verdict.at == target:
+        follower.seen.offer([item.value for item in verdict.inputs])
         values = ", ".join(str(item.value) for item in verdict.inputs)
         return Open(f"verify reaches this error, perhaps on another trace, with inputs {values or 'none'}")
     return None

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from mcveto.counterexamples.entry_values import Confirmed
 from mcveto.counterexamples.extraction import OVER_APPROXIMATED
-from mcveto.counterexamples.feasible import Confirmed, Dies, NeverReached, Open
+from mcveto.counterexamples.feasible import Dies, NeverReached, Open
 from mcveto.counterexamples.grouping import grouped, refinements
 from mcveto.counterexamples.machine_code import MachineFound, Tried
 from mcveto.counterexamples.rendering import (
@@ -55,8 +56,8 @@ def _lines(result: MachineFound, style: Style) -> Iterator[str]:
     yield from refinement_lines(refinements(feasible))
     yield ""
     yield f"note: {OVER_APPROXIMATED}"
-    for gap in result.extracted.gaps:
-        yield f"note: {gap}"
+    for note in (*result.found.notes, *result.extracted.gaps):
+        yield f"note: {note}"
 
 
 def completeness(result: MachineFound) -> str:

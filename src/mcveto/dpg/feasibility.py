@@ -4,9 +4,7 @@ The question is the path constraint up to the witness and the literals of the st
 (TR1669 Alg. 1, lines 8-9). Conjuncts of the path that share no variable, directly or through others, with the literals
 are left out: the witness's own values satisfy them.
 
-Bytes of the image are not part of the question; reading one through a symbolic address is checked afterwards against
-the image, and bytes the solver got wrong are added as facts before asking again. Leaving facts out can only make more
-satisfiable, so "unsat" needs none.
+Bytes of the image are not part of the question; those that the solver got wrong are added (`image_facts`).
 """
 
 from __future__ import annotations
@@ -17,13 +15,12 @@ from dataclasses import dataclass
 from mcveto.dpg.graph import Witness
 from mcveto.dpg.runs import Choices
 from mcveto.logic import terms as t
-from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.solver import MemoryModel, Solver, make_solver
 from mcveto.logic.terms import Term, free_variables
+from mcveto.program.image_facts import ImageFacts
 from mcveto.program.program import Program
 
 MAX_FACT_ROUNDS = 200
-FACT_WINDOW = 64
 MAX_LITERALS = 24
 RENEW_AFTER = 300
 
@@ -53,9 +50,8 @@ class Feasibility:
         self._given = solver
         self._made = make_solver("auto") if solver is None else solver
         self._asked_of_it = 0
-        self._memory = t.memory("mem", program.space.address_bits)
+        self._image = ImageFacts(program)
         self._variables: dict[Term, tuple[Term, ...]] = {}
-        self._facts: dict[int, Term] = {}
         self.queries = 0
 
     @property
@@ -84,7 +80,7 @@ class Feasibility:
             solver = self.solver
             solver.push()
             try:
-                for term in (*path, *self._facts.values()):
+                for term in (*path, *self._image.terms):
                     solver.add(term)
                 answer = solver.check(tuple(dict.fromkeys(wanted)), timeout)
                 if answer == "unsat":
@@ -96,18 +92,19 @@ class Feasibility:
                     variable: solver.value(variable) for variable in free_variables([*path, *wanted]) if variable.width
                 }
                 guessed = (
-                    solver.model_memory(self._memory) if self._mentions_memory([*path, *wanted]) else MemoryModel(0)
+                    solver.model_memory(self._image.memory)
+                    if self._mentions_memory([*path, *wanted])
+                    else MemoryModel(0)
                 )
             finally:
                 solver.pop()
-            wrong, used = self._compare_with_image([*path, *wanted], values, guessed)
+            wrong, used = self._image.compare([*path, *wanted], values, guessed)
             if not wrong:
                 made_up = self._program.undetermined.byte
                 if any(made_up(address) not in (None, byte) for address, byte in used.items()):
                     return Undecided("it depends on bytes that the file does not determine")
                 return Feasible(self._choices(witness, values, used))
-            for address in wrong:
-                self._learn(address)
+            self._image.learn(wrong)
         return Undecided("too many bytes of the image had to be looked up")
 
     def is_certain(self, witness: Witness, condition: Term, timeout: float) -> bool:
@@ -130,36 +127,6 @@ class Feasibility:
             return solver.check((*predicate[-MAX_LITERALS:], *step), timeout) == "unsat"
         finally:
             solver.pop()
-
-    def _compare_with_image(
-        self, formula: Sequence[Term], values: dict[Term, int], model: MemoryModel
-    ) -> tuple[list[int], dict[int, int]]:
-        """(addresses whose byte in the model is not the image's, if that makes the formula false; the bytes that are
-        nobody's but the model's)."""
-        wrong: list[int] = []
-        used: dict[int, int] = {}
-
-        def byte(_: Term, address: int) -> int:
-            known = self._program.space.initial_byte(address)
-            guessed = model.byte(address)
-            if known is None:
-                used[address] = guessed
-                return guessed
-            if known != guessed and address not in self._facts:
-                wrong.append(address)
-            return known
-
-        evaluator = Evaluator(lambda variable: values.get(variable, 0), byte)
-        holds = [evaluator.value(term) for term in formula]
-        return ([] if all(holds) else wrong), used
-
-    def _learn(self, address: int) -> None:
-        start = address & ~(FACT_WINDOW - 1)
-        for where in range(start, start + FACT_WINDOW):
-            known = self._program.space.initial_byte(where)
-            if known is not None and where not in self._facts:
-                cell = t.load(self._memory, t.const(where, self._program.space.address_bits), 1, False)
-                self._facts[where] = t.eq(cell, t.const(known, 8))
 
     def _choices(self, witness: Witness, values: dict[Term, int], used: dict[int, int]) -> Choices:
         """The witness's own choices up to its visit, changed to what the model says."""
@@ -213,4 +180,4 @@ class Feasibility:
         return found
 
     def _mentions_memory(self, formula: Sequence[Term]) -> bool:
-        return any(self._memory in self._variables_of(term) for term in formula)
+        return any(self._image.memory in self._variables_of(term) for term in formula)

@@ -2,8 +2,9 @@
 
 A call of a function is its entry instruction; a return from it is every instruction of its body that returns. The body
 is found by following direct jumps from the entry, never past calls. What would make this guess wrong is refused: code
-that the program can overwrite, a body with indirect jumps, a jump to the beginning of another function (a tail call,
-whose return is the other one's), and a jump back to the function's own entry (which is no call).
+that the program can overwrite, a body with computed jumps whose targets are not certain (see `jump_targets`), a jump to
+the beginning of another function (a tail call, whose return is the other one's), and a jump back to the function's own
+entry (which is no call).
 """
 
 from __future__ import annotations
@@ -86,46 +87,100 @@ def instruction_at(program: Program, pc: int, what: str) -> Instruction:
 
 
 def _of_function(program: Program, entry: int, point: Point) -> list[Place]:
-    row = program.decoder.row
-    starts = _function_starts(program)
-    returns: list[Place] = []
-    seen: set[int] = set()
-    worklist = [entry]
-    wants_returns = point.kind is PointKind.RETURN
-    while worklist:
-        pc = worklist.pop()
-        if pc in seen:
-            continue
-        seen.add(pc)
-        if len(seen) > MAX_BODY:
-            raise UsageError(f"'{point}': the function is larger than {MAX_BODY} instructions")
+    return _Body(program, entry, point).places()
+
+
+class _Body:
+    """The instructions of a function, followed from its entry; raises UsageError for what would be a guess."""
+
+    def __init__(self, program: Program, entry: int, point: Point) -> None:
+        self._program = program
+        self._entry = entry
+        self._point = point
+        self._wants_returns = point.kind is PointKind.RETURN
+        self._starts = _function_starts(program)
+        self._instructions: dict[int, Instruction | None] = {}
+        self._before: dict[int, list[int]] = {}
+        # Where control also comes from elsewhere.
+        self._entered = {entry}
+        self._computed: dict[int, set[int]] = {}
+        self._worklist = [entry]
+
+    def places(self) -> list[Place]:
+        self._follow()
+        if not self._wants_returns:
+            return [Place(self._entry, False)]
+        if self._computed:
+            self._follow_computed()
+        return sorted(
+            Place(pc, True)
+            for pc, instruction in self._instructions.items()
+            if instruction is not None and any(op.opcode == "RETURN" for op in instruction.ops)
+        )
+
+    def _follow_computed(self) -> None:
+        """Follows computed jumps to all targets they may have, until there are no more."""
+        from mcveto.program.jump_targets import JumpTargets
+
+        jumps = JumpTargets(self._program)
+        while True:
+            is_new = False
+            for pc, known in sorted(self._computed.items()):
+                jump = self._instructions[pc]
+                assert jump is not None
+                found = jumps.of(jump, self._ways_to, self._instructions.get)
+                if found is None:
+                    raise UsageError(f"'{self._point}': the function has a computed jump at {pc:#x}", _HINT)
+                for target in sorted(found - known):
+                    is_new = True
+                    known.add(target)
+                    self._go(pc, target, "jump")
+            if not is_new:
+                return
+            self._follow()
+
+    def _ways_to(self, pc: int) -> list[int] | None:
+        return None if pc in self._entered else self._before.get(pc, [])
+
+    def _follow(self) -> None:
+        while self._worklist:
+            pc = self._worklist.pop()
+            if pc in self._instructions:
+                continue
+            if len(self._instructions) > MAX_BODY:
+                raise UsageError(f"'{self._point}': the function is larger than {MAX_BODY} instructions")
+            instruction = self._instructions[pc] = self._instruction(pc)
+            if instruction is not None:
+                for target, way in _jumps(self._program, instruction):
+                    self._go(pc, target, way)
+
+    def _instruction(self, pc: int) -> Instruction | None:
+        """None if a run that gets there ends there."""
         try:
-            instruction = instruction_at(program, pc, str(point))
+            return instruction_at(self._program, pc, str(self._point))
         except Unsupported:
-            continue  # a run that gets there ends there
+            return None
         except UsageError:
-            if wants_returns:
+            if self._wants_returns:
                 raise
-            continue
-        if any(op.opcode == "RETURN" for op in instruction.ops):
-            returns.append(Place(pc, True))
-        for target, way in _jumps(program, instruction):
-            is_other = target != entry and row.code_address(target) in starts
-            if way == "computed":
-                if wants_returns:
-                    raise UsageError(f"'{point}': the function has a computed jump at {pc:#x}", _HINT)
-            elif target == entry:
-                raise UsageError(f"'{point}': {pc:#x} jumps back to the entry, which is no call", _HINT)
-            elif is_other and way == "after call":
-                continue  # the call before it does not return
-            elif is_other:
-                if wants_returns:
-                    raise UsageError(f"'{point}': the function goes on in another one at {pc:#x}", _HINT)
-            else:
-                worklist.append(target)
-    if not wants_returns:
-        return [Place(entry, False)]
-    return sorted(returns)
+            return None
+
+    def _go(self, pc: int, target: int, way: str) -> None:
+        is_other = target != self._entry and self._program.decoder.row.code_address(target) in self._starts
+        if way == "computed":
+            self._computed.setdefault(pc, set())
+        elif target == self._entry:
+            raise UsageError(f"'{self._point}': {pc:#x} jumps back to the entry, which is no call", _HINT)
+        elif is_other and way == "after call":
+            return  # the call before it does not return
+        elif is_other:
+            if self._wants_returns:
+                raise UsageError(f"'{self._point}': the function goes on in another one at {pc:#x}", _HINT)
+        else:
+            self._before.setdefault(target, []).append(pc)
+            if way == "after call":
+                self._entered.add(target)
+            self._worklist.append(target)
 
 
 def _function_starts(program: Program) -> set[int]:

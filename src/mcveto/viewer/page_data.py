@@ -13,8 +13,9 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
+from mcveto.counterexamples.entry_values import Confirmed
 from mcveto.counterexamples.extraction import OVER_APPROXIMATED
-from mcveto.counterexamples.feasible import Confirmed, Dies, NeverReached, Open
+from mcveto.counterexamples.feasible import Dies, NeverReached, Open
 from mcveto.counterexamples.finder import Found
 from mcveto.counterexamples.grouping import Group, Refinement, grouped, refinements
 from mcveto.counterexamples.machine_code import MachineFound, Tried

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from mcveto.check.counterexample import PROPERTIES, Counterexample, counterexample
 from mcveto.check.reference_run import ReferenceRun, SteppedMachine, Turns, turns_of
-from mcveto.counterexamples.feasible import Confirmed
+from mcveto.counterexamples.entry_values import Confirmed
 from mcveto.errors import McvetoError
 from mcveto.machine.concrete import FreshSource
 from mcveto.machine.pcode import FreshOrigin
