@@ -270,9 +270,11 @@ def _found(
 ) -> Verdict:
     """What is found; large programs are simulated first."""
     if question.engine == "dpg" and question.strategy == "auto" and question.fold == "auto":
-        from mcveto.engines.simulation.simulate import is_large, simulate
+        from mcveto.engines.simulation.size import is_large
 
         if is_large(program):
+            from mcveto.engines.simulation.simulate import simulate
+
             verdict = simulate(program, _SHARE_OF_SIMULATION * remaining(), tell)
             if verdict.kind != "unknown":
                 return replace(verdict, found_by="simulation")
@@ -309,18 +311,31 @@ def _engine(
 
         treatment = Treatment(question.bitwise)
         return cegar(program, remaining(), tell, treatment, question.seed, must_recheck=not question.self_check)
+    counted: Counts = {}
+    turns: Callable[[float | None], Verdict | None] | None = None
+    if question.strategy == "auto" and question.fold != "pc" and question.alongside:
+        from mcveto.engines.alongside import Alongside, is_final
+
+        def report_turn(counts: Counts, place: str) -> None:
+            tell({**counts, **{name: count for name, count in counted.items() if count}}, place)
+
+        # Much is decided by the first turn; then nothing else needs to be loaded.
+        alongside = Alongside(program, remaining(), report_turn)
+        if history is None:
+            decided = alongside.turn(None)
+            if is_final(decided):
+                assert decided is not None
+                return decided
+            turns = alongside.after(decided)
+        else:
+            turns = alongside.turn
     from mcveto.dpg.driver import Limits, Method, Progress
     from mcveto.dpg.fold_policy import run_with_fold
     from mcveto.dpg.frontiers import FrontierChoice
 
-    counted: Counts = {}
-
     def report(progress: Progress) -> None:
         counted.update(progress.statistics())
         tell(counted, progress.frontier)
-
-    def report_turn(counts: Counts, place: str) -> None:
-        tell({**counts, **{name: count for name, count in counted.items() if count}}, place)
 
     report(Progress())
     single_steps = question.steps == "instruction"
@@ -337,16 +352,14 @@ def _engine(
     limits = Limits(seconds=remaining())
     if question.strategy == "auto" and question.fold != "pc":
         from mcveto.dpg.auto_driver import AutoDriver
-        from mcveto.engines.alongside import Alongside
 
         def by_summaries(seconds: float) -> Verdict | None:
             from mcveto.dpg.summaries.prove import verdict_by_summaries
 
             return verdict_by_summaries(program, min(SUMMARIES_SHARE * seconds, LONGEST_SUMMARIES), question.seed)
 
-        turn = Alongside(program, remaining(), report_turn).turn if question.alongside else None
         ask = by_summaries if question.fold == "auto" else None
-        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting, turn, ask, history).run()
+        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting, turns, ask, history).run()
     return by_splitting(limits)
 
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from mcveto.engines.path import KeyTable
 from mcveto.engines.path import Path as Conditions
-from mcveto.engines.simulation.simulate import is_large, simulate
+from mcveto.engines.simulation.simulate import simulate
+from mcveto.engines.simulation.size import is_large
 from mcveto.engines.simulation.value_ranges import bounds_of
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator

@@ -1,9 +1,10 @@
 """Long counterexamples: from one stop to the next instead of step by step.
 
-The compiled machine, which agrees with the reference emulator bit for bit, makes the run; Unicorn repeats it. Both run
-freely up to the next function that the spec replaces (its effect is handed over) and to the target. There the program
-counters and registers are compared, and at the target all memory that can be written. What happened in between is not
-compared, but had to lead to the same.
+The compiled machine, which agrees with the reference emulator bit for bit, makes the run, and takes the turns of loops
+that only count all at once (`machine.acceleration`); Unicorn repeats it, if it can in a few seconds. Both run freely up
+to the next function that the spec replaces (its effect is handed over) and to the target. There the program counters
+and registers are compared, and at the target all memory that can be written. What happened in between is not compared,
+but had to lead to the same.
 
 The auxiliary stack is checked along the trace, as for short counterexamples. Undefined values are the usual ones: where
 the machines differ because of them, only a comparison step by step can tell.
@@ -15,13 +16,16 @@ from mcveto.check.counterexample import Counterexample
 from mcveto.check.lockstep import CannotFollow, Comparison, Difference, Stopped
 from mcveto.check.reference_run import Violation, Watch, enter
 from mcveto.check.unicorn_follower import UnicornFollower
+from mcveto.machine.acceleration import Accelerator
 from mcveto.machine.compiled import CompiledMachine
 from mcveto.machine.memory import WRITE
 from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
 
 MAX_STOPS = 100_000
-FOLLOWER_SECONDS = 60.0
+FOLLOWER_SECONDS = 10.0
+# Instructions between two looks at whether the run is in a loop that can be skipped.
+SLICE = 50_000
 
 
 class StoppingMachine(CompiledMachine):
@@ -43,6 +47,7 @@ class LongRun:
         machine = program.machine(self._source, make=StoppingMachine)
         assert isinstance(machine, StoppingMachine)
         self.machine = machine
+        self._accelerator = Accelerator(machine)
         self._row = program.decoder.row
         self.stops = frozenset(self._row.code_address(pc) for pc in program.hooks)
         self._ends = machine.halts
@@ -56,8 +61,13 @@ class LongRun:
 
     def stretch(self, max_steps: int) -> str:
         """Runs to the next stop or to a target; why it does not come to one."""
-        outcome = self.machine.run(max_steps)
-        self.steps += outcome.steps
+        end = self.steps + max_steps
+        while True:
+            outcome = self.machine.run(min(SLICE, end - self.steps))
+            self.steps += outcome.steps
+            if outcome.kind != "limit" or self.steps >= end:
+                break
+            self.steps += self._accelerator.skip(end - self.steps)
         if outcome.kind == "target" or (outcome.kind == "halted" and self.is_at_stop):
             return ""
         if outcome.kind == "limit":

@@ -36,11 +36,9 @@ from mcveto.program.exits import exit_convention
 from mcveto.program.image import Image
 from mcveto.program.program import Program, make_program
 from mcveto.program.spec import parse_spec
-from mcveto.program.while_program import while_program
 from mcveto.property.attach import attach_sources, parse_event
 from mcveto.property.library import TypestateSource
 from mcveto.whilelang.models import catalogue
-from mcveto.whilelang.parser import parse
 
 PROPERTIES = ("reach", "return-address")
 KNOWN = (*PROPERTIES, "typestate", "memory-safety", "no-fault")
@@ -81,6 +79,9 @@ def _derived_program(certificate: Certificate, image: Image) -> tuple[Program, t
     """The program as the binary, the spec and the texts describe it, and the names of its typestate properties."""
     given = [item.text for item in certificate.sources if item.kind in ("typestate", "while")]
     if image.format == "while":
+        from mcveto.program.while_program import while_program
+        from mcveto.whilelang.parser import parse
+
         program = while_program(parse("".join(given), certificate.binary.name), certificate.binary.name)
         expected = [file.source("while", certificate.binary.name, program.image.text)]
         if program.image.sha256 != image.sha256 or certificate.spec or certificate.events:

@@ -24,7 +24,7 @@ REFERENCE = "emulator"
 NATIVE = "native"
 # Steps that are followed one by one; at most so many are replayed at all.
 LOCKSTEP_STEPS = 5_000
-LONGEST = 1_000_000_000
+LONGEST = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)

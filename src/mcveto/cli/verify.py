@@ -181,7 +181,11 @@ def _write_folder(answer: Answer, cex: str, binary: str | None, spec: Spec) -> N
     if answer.verdict.about not in REPLAYABLE:
         print(f"mcveto: no folder is written for a violation of {answer.verdict.about}", file=sys.stderr)
         return
-    recording = recorded(load_program(binary, spec), counterexample_of(answer.verdict))
+    try:
+        recording = recorded(load_program(binary, spec), counterexample_of(answer.verdict))
+    except UsageError as error:  # too long to be written down instruction by instruction
+        print(f"mcveto: no folder is written: {error}", file=sys.stderr)
+        return
     write_folder(Path(cex), answer.verdict, recording, VERSION)
 
 

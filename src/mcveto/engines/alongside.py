@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from mcveto.engines.exploration import Exploration, Policy, Report
@@ -24,6 +25,11 @@ LONGEST_COUNTED = 0.6
 # Seconds for one question to the solver; an exploration that got stuck on one starts over with the next.
 QUERY_SECONDS = (0.5, 4.0, 30.0)
 POLICIES = {"symex": Policy(merges=False, asks_at_forks=True), "bmc": Policy(merges=True, asks_at_forks=False)}
+
+
+def is_final(verdict: Verdict | None) -> bool:
+    """Whether nothing better is to be looked for: a proof should be one that can be written down."""
+    return verdict is not None and (verdict.kind != "proved" or verdict.proof is not None)
 
 
 class Alongside:
@@ -57,6 +63,18 @@ class Alongside:
             else:
                 del self._explorations[name]
         return None
+
+    def after(self, first: Verdict | None) -> Callable[[float | None], Verdict | None]:
+        """Turns of which the first has been taken already and found `first`."""
+        taken = [False]
+
+        def turn(seconds: float | None) -> Verdict | None:
+            if not taken[0]:
+                taken[0] = True
+                return first
+            return self.turn(seconds)
+
+        return turn
 
     def _new(self, name: str) -> Exploration:
         policy = replace(POLICIES[name], query_seconds=QUERY_SECONDS[self._attempts[name]])

@@ -1,7 +1,8 @@
 """Concrete runs that are far longer than anybody follows symbolically, on the compiled machine.
 
 A violation behind a million turns of a loop, or after a recursion without inputs, is found by running the program: some
-ten million instructions a second, against some ten thousand for paths. A few runs are made side by side, with constant
+ten million instructions a second, against some ten thousand for paths; loops that only count are skipped
+(`machine.acceleration`). A few runs are made side by side, with constant
 and with random inputs, and given more and more steps; one that ends makes room for another with new inputs.
 
 A run proves nothing. What reaches a target is reported with the inputs it consumed, and replayed by others.
@@ -14,6 +15,7 @@ import time
 
 from mcveto.dpg.replay import first_mismatch
 from mcveto.dpg.violation_inputs import MEETS_UNDEFINED
+from mcveto.machine.acceleration import Accelerator
 from mcveto.machine.compiled import CompiledMachine
 from mcveto.machine.pcode import FreshOrigin
 from mcveto.program.inputs import InputSource
@@ -23,8 +25,9 @@ from mcveto.verdict import Verdict, VerdictInput
 # Instructions that count like one state of an exploration, the first time and later.
 FIRST_STEPS_PER_STATE = 100
 STEPS_PER_STATE = 1000
-SLICE = 200_000
+SLICE = 50_000
 FIRST_STEPS = 20_000
+FARTHEST = 1 << 40
 GROWTH = 8
 MAX_RUNS = 40
 SIDE_BY_SIDE = 3
@@ -48,6 +51,7 @@ class _LongRun:
         self.source = source
         machine = program.machine(source, make=CompiledMachine)
         self.machine = machine
+        self.accelerator = Accelerator(machine)
         self.steps = 0
         self.seconds = 0.0
 
@@ -99,6 +103,8 @@ class LongRuns:
         before = time.monotonic()
         outcome = run.machine.run(steps)
         run.steps += outcome.steps
+        if outcome.kind == "limit":
+            run.accelerator.skip(FARTHEST)
         run.seconds += time.monotonic() - before
         self.instructions += outcome.steps
         if outcome.kind == "limit":

@@ -36,7 +36,6 @@ from mcveto.engines.simulation.relevance import Relevance
 from mcveto.engines.simulation.representatives import LONG_PATH, RunExecutor, freeze
 from mcveto.engines.state import Calls, PathState
 from mcveto.logic.terms import Term
-from mcveto.machine.memory import EXECUTE, WRITE
 from mcveto.machine.pcode import Transfer
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
@@ -50,7 +49,6 @@ MOST_VALUES = 8
 FEW_HITS = 2
 MOST_REFINEMENTS = 24
 DEEPEST_RECURSION = 3
-LARGE = 12_000
 
 Apart = tuple[object, ...]
 """A place whose values are kept apart: ("memory", address, size, function) or ("register", number, function)."""
@@ -73,13 +71,6 @@ class Refined(Exception):
 
 class Suspected(Exception):
     """A target seems to be reached whatever is kept apart: real paths are to go along."""
-
-
-def is_large(program: Program) -> bool:
-    """Whether the code that no run can change is too large for engines that look at it path by path, or as a whole."""
-    regions = program.space.regions
-    fixed = [region for region in regions if region.permissions & EXECUTE and not region.permissions & WRITE]
-    return sum(len(region.content) for region in fixed) >= LARGE
 
 
 def simulate(program: Program, seconds: float, report: Report | None = None) -> Verdict:

@@ -80,13 +80,39 @@ _MEMORY_TEMPORARIES = TEMPORARY_BASE << 2
 _GUARD_TEMPORARY = Varnode(Space.UNIQUE, TEMPORARY_BASE - 64, 1)
 
 
+class LazyPattern:
+    """A regular expression that ignores case, compiled when it is first needed: most never are."""
+
+    __slots__ = ("_compiled", "_words", "pattern")
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self._compiled: re.Pattern[str] | None = None
+        # Names to choose from need no expression at all.
+        plain = pattern.replace("|", "").isalnum()
+        self._words = frozenset(pattern.lower().split("|")) if plain else None
+
+    def fullmatch(self, text: str) -> bool:
+        if self._words is not None:
+            return text.lower() in self._words
+        return self._expression().fullmatch(text) is not None
+
+    def match(self, text: str) -> bool:
+        return self._expression().match(text) is not None
+
+    def _expression(self) -> re.Pattern[str]:
+        if self._compiled is None:
+            self._compiled = re.compile(self.pattern, re.IGNORECASE)
+        return self._compiled
+
+
 @dataclass(frozen=True, slots=True)
 class Defect:
     id: str
-    mnemonic: re.Pattern[str]
-    operands: re.Pattern[str] | None
-    encoding: re.Pattern[str] | None
-    word: re.Pattern[str] | None
+    mnemonic: LazyPattern
+    operands: LazyPattern | None
+    encoding: LazyPattern | None
+    word: LazyPattern | None
     mode: int | None
     evidence: str
     bind: tuple[tuple[str, str], ...]
@@ -100,10 +126,10 @@ class Defect:
     def matches(self, mnemonic: str, operands: str, code: bytes, word: str, mode: int) -> bool:
         return (
             (self.mode is None or self.mode == mode)
-            and self.mnemonic.fullmatch(mnemonic) is not None
-            and (self.word is None or self.word.fullmatch(word) is not None)
-            and (self.operands is None or self.operands.fullmatch(operands) is not None)
-            and (self.encoding is None or self.encoding.match(code.hex()) is not None)
+            and self.mnemonic.fullmatch(mnemonic)
+            and (self.word is None or self.word.fullmatch(word))
+            and (self.operands is None or self.operands.fullmatch(operands))
+            and (self.encoding is None or self.encoding.match(code.hex()))
         )
 
 
@@ -270,10 +296,10 @@ def _read(entry: dict[str, Any], forms: dict[str, str]) -> Defect:
     if unknown:
         raise ValueError(f"overlay entry {entry.get('id')} has unknown fields {sorted(unknown)}")
 
-    def pattern(name: str) -> re.Pattern[str] | None:
-        return re.compile(entry[name], re.IGNORECASE) if name in entry else None
+    def pattern(name: str) -> LazyPattern | None:
+        return LazyPattern(entry[name]) if name in entry else None
 
-    mnemonic = pattern("mnemonic") or (re.compile(".*") if "word" in entry else None)
+    mnemonic = pattern("mnemonic") or (LazyPattern(".*") if "word" in entry else None)
     if mnemonic is None or not entry.get("evidence"):
         raise ValueError(f"overlay entry {entry.get('id')} needs a mnemonic (or word) and evidence")
     return Defect(

@@ -6,9 +6,10 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
-from mcveto.whilelang.parser import parse
-from mcveto.whilelang.syntax import Module, Procedure
+if TYPE_CHECKING:  # the language is loaded where a model is used
+    from mcveto.whilelang.syntax import Module, Procedure
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ def models() -> dict[str, Model]:
 @cache
 def library(bits: int) -> Module:
     """The models' procedures in numbers of an address's width."""
+    from mcveto.whilelang.parser import parse
+
     return parse(source("library.w"), "library.w", f"u{bits}")
 
 

@@ -1,0 +1,136 @@
+"""Skipped loops: the run is where it would have come to one instruction after the other, in every respect."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcveto.machine.acceleration import Accelerator
+from mcveto.machine.compiled import CompiledMachine
+from mcveto.machine.isa import decoder_for
+from mcveto.machine.memory import Memory, RegionSpec
+from mcveto.machine.pcode import Instruction
+
+CODE, DATA, STACK = 0x1000, 0x8000, 0xF000
+
+
+def machine(code: str, hooks: dict[int, Instruction] | None = None) -> CompiledMachine:
+    decoder = decoder_for("x86-32")
+    content = bytes.fromhex(code.replace(" ", ""))
+    memory = Memory(
+        [
+            RegionSpec("code", CODE, 0x1000, 7, content),
+            RegionSpec("data", DATA, 0x1000, 6),
+            RegionSpec("stack", STACK, 0x1000, 6),
+        ],
+        32,
+        False,
+    )
+    registers = {decoder.layout.by_name["ESP"].number: STACK + 0x800}
+    return CompiledMachine(decoder, memory, registers, CODE, halts=[CODE + len(content)], hooks=hooks)
+
+
+def run_with_skips(code: str, before: int, limit: int = 1 << 40) -> tuple[CompiledMachine, int, int]:
+    """The machine at its end, the steps of the run, and how many of them were skipped."""
+    subject = machine(code)
+    accelerator = Accelerator(subject)
+    steps = skipped = 0
+    while steps < limit:
+        outcome = subject.run(min(before, limit - steps))
+        steps += outcome.steps
+        if outcome.kind != "limit":
+            break
+        here = len(subject.trace)
+        done = accelerator.skip(limit - steps)
+        steps += done
+        skipped += done - (len(subject.trace) - here)
+    return subject, steps, skipped
+
+
+def same(one: CompiledMachine, other: CompiledMachine) -> bool:
+    cells = set(one.registers) | set(other.registers)
+    return (
+        one.pc == other.pc
+        and all(one.registers.get(cell, 0) == other.registers.get(cell, 0) for cell in cells)
+        and [r.data for r in one.memory.regions] == [r.data for r in other.memory.regions]
+    )
+
+
+def immediate(number: int) -> str:
+    return (number & 0xFFFFFFFF).to_bytes(4, "little").hex()
+
+
+# What a turn may contain: sums in registers and in memory, and something that depends on a comparison.
+COUNTING = st.one_of(
+    st.integers(-5, 5).map(lambda n: f"81c0{immediate(n)}"),  # add eax, n
+    st.integers(-(1 << 31), (1 << 31) - 1).map(lambda n: f"81c3{immediate(n)}"),  # add ebx, n
+    st.integers(-3, 300).map(lambda n: f"8105{immediate(DATA)}{immediate(n)}"),  # add [DATA], n
+    st.just("a100800000 40 a304800000"),  # mov eax, [DATA]; inc eax; mov [DATA+4], eax
+    st.just("0fb60500800000"),  # movzx eax, byte [DATA]
+    st.integers(0, 3000).map(lambda n: f"3d{immediate(n)} 7201 42"),  # cmp eax, n; jb +1; inc edx
+    st.integers(-2000, 2000).map(
+        lambda n: f"813d{immediate(DATA)}{immediate(n)} 7f01 46"
+    ),  # cmp [DATA], n; jg; inc esi
+    st.just("69ff03000000 47"),  # imul edi, edi, 3; inc edi
+    st.just("50 58"),  # push eax; pop eax
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(COUNTING, min_size=1, max_size=4), st.integers(300, 5000), st.integers(1, 400))
+def test_random_loops_end_in_the_same_state(body: list[str], turns: int, before: int) -> None:
+    inside = "".join(body).replace(" ", "")
+    back = -(len(inside) // 2 + 7)
+    code = f"b9{immediate(turns)}{inside}490f85{immediate(back)}"
+    plain = machine(code)
+    steps = plain.run(10**7).steps
+    subject, made, _ = run_with_skips(code, before)
+    assert made == steps
+    assert same(subject, plain)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "b900e1f505 49 75fd",  # a hundred million turns of: dec ecx
+        "b980969800 e805000000 49 75f8 eb08 50 05f4010000 58 c3 90",  # a call in each turn
+        "31c0 40 833d0080000000 7501 40 3d00e1f505 72ef",  # a comparison with memory, and both kinds of sums
+    ],
+)
+def test_long_loops_are_skipped(code: str) -> None:
+    subject, steps, skipped = run_with_skips(code, 1000)
+    assert subject.pc == CODE + len(bytes.fromhex(code.replace(" ", "")))
+    assert steps > 10_000_000
+    assert skipped > 0.99 * steps
+
+
+@pytest.mark.parametrize("limit", [100_000, 100_001, 100_002])
+def test_no_more_is_skipped_than_allowed(limit: int) -> None:
+    code = "b900e1f505 40 49 75fc"
+    plain = machine(code)
+    plain.run(limit)
+    subject, steps, skipped = run_with_skips(code, 1000, limit)
+    assert steps == limit
+    assert skipped
+    assert same(subject, plain)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "b980969800 fe8100800000 81e1ffffff00 49 75f0",  # inc byte [ecx+DATA]: another address each turn
+        "b980969800 fe0506100000 49 75f7",  # inc byte [code]
+        "b980969800 69c003000000 40 49 75f6",  # eax = 3*eax + 1
+        "b980969800 f7d0 49 75fb",  # eax = not eax
+    ],
+)
+def test_other_loops_are_not(code: str) -> None:
+    subject = machine(code)
+    accelerator = Accelerator(subject)
+    subject.run(500)
+    before = dict(subject.registers)
+    steps = len(subject.trace)
+    done = accelerator.skip(10**6)
+    assert done == len(subject.trace) - steps
+    assert done or subject.registers == before
