@@ -68,7 +68,16 @@ class Thresholds:
         return found
 
 
-def _bounds(place: Term, values: Sequence[int], numbers: Sequence[int]) -> list[Term]:
+def bounds(system: System, cut: Location, places: Iterable[Term], most: int) -> list[Term]:
+    """Bounds of the places, `most` on each side."""
+    numbers = thresholds(system)
+    found: list[Term] = []
+    for place in _ordered(places):
+        found += _bounds(place, system.samples.values(cut, place), numbers.get(place.width, ()), most)
+    return found
+
+
+def _bounds(place: Term, values: Sequence[int], numbers: Sequence[int], most: int = LIMITS_PER_SIDE) -> list[Term]:
     if not values:
         return []
     width = place.width
@@ -79,8 +88,8 @@ def _bounds(place: Term, values: Sequence[int], numbers: Sequence[int]) -> list[
     limits = sorted(
         {-1, 0, 1, low, high, min(power, half - 1), *(number for number in numbers if -half <= number < half)}
     )
-    above = [number for number in limits if number >= high][:LIMITS_PER_SIDE]
-    below = [number for number in limits if number <= low][-LIMITS_PER_SIDE:]
+    above = [number for number in limits if number >= high][:most]
+    below = [number for number in limits if number <= low][-most:]
     found = [t.sle(place, t.const(number, width)) for number in above]
     found += [t.sle(t.const(number, width), place) for number in below]
     if low >= 0:
