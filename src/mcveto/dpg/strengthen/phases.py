@@ -15,7 +15,7 @@ from mcveto.dpg.strengthen.candidates import bounds, differences, open_places, r
 from mcveto.dpg.strengthen.houdini import Candidates
 from mcveto.dpg.strengthen.places import relevant_places
 from mcveto.dpg.strengthen.system import System
-from mcveto.dpg.strengthen.tested_conditions import holding, scaled, tested
+from mcveto.dpg.strengthen.tested_conditions import comparisons, holding, scaled
 from mcveto.logic.terms import Term
 
 LIMITS_PER_SIDE = 6
@@ -26,7 +26,7 @@ def later_candidates(system: System) -> Iterator[Candidates]:
     relevant = relevant_places(system.places, system.all_steps())
     places = {cut: open_places(system, cut, relevant.get(cut, ())) for cut in system.cuts}
     sampled = system.samples.with_computed(accelerated(system))
-    conditions = tested(system)
+    conditions = comparisons(system)
 
     def simple(cut: Location) -> list[Term]:
         """Often not inductive alone: proposed again with what may be missing."""

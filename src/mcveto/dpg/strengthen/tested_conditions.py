@@ -31,7 +31,7 @@ _COMPARISONS = frozenset(("eq", "ult", "ule", "slt", "sle"))
 _WEAKER = {"ult": t.ule, "slt": t.sle}
 
 
-def tested(system: System) -> list[Term]:
+def comparisons(system: System) -> list[Term]:
     """The comparisons in guards that speak of a state alone, both ways and weakened."""
     found: dict[Term, None] = {}
     for step in system.all_steps():
