@@ -14,7 +14,7 @@ from mcveto.logic.substitute import substitute
 from mcveto.logic.terms import Term
 from tests.dpg.strengthen.test_explicit_values import explored
 
-TURNS = 13_000
+TURNS = 100
 Cells = dict[Term, int]
 
 
@@ -33,21 +33,29 @@ def one_by_one(system: System, start: Cells) -> list[Cells]:
     return found
 
 
-def test_late_iterations_are_those_of_the_loop() -> None:
-    _, system, _ = explored("loops/x86-32-O0/stride-safe")
+def late_and_start(name: str) -> tuple[System, list[Cells], Cells]:
+    _, system, _ = explored(f"loops/x86-32-O0/{name}", seeds=1)
     (cut,) = system.cuts
     places = sorted(relevant_places(system.places, system.all_steps())[cut], key=lambda place: place.serial)
     start = {place: value_at(place, system.samples.visits[cut][0]) for place in places}
+    return system, accelerated(system)[cut], start
+
+
+def test_late_iterations_are_those_of_a_short_loop() -> None:
+    system, late, start = late_and_start("stride-unsafe")
     states = one_by_one(system, start)
-    late = accelerated(system)[cut]
-    assert max(max(state.values()) for state in late) > 0x3000
-    for state in late:
-        if max(state.values()) <= 0x3000 + 4:  # as far as the naive iteration goes
-            assert state in states
+    assert late and all(state in states for state in late)
+
+
+def test_late_iterations_of_a_long_loop_are_in_its_second_phase() -> None:
+    _, late, _ = late_and_start("stride-safe")
+    values = [max(state.values()) for state in late]
+    assert max(values) == 0x100000
+    assert all(value <= 0x3000 or value % 4 == 0 for value in values)
 
 
 def test_a_phase_that_no_run_saw_is_described() -> None:
-    _, system, _ = explored("loops/x86-32-O0/stride-safe")
+    _, system, _ = explored("loops/x86-32-O0/stride-safe", seeds=1)
     (cut,) = system.cuts
     (x,) = [place for place in relevant_places(system.places, system.all_steps())[cut] if place.op == "load"]
     system.samples = system.samples.with_computed(accelerated(system))
@@ -57,8 +65,8 @@ def test_a_phase_that_no_run_saw_is_described() -> None:
 
 
 def test_candidates_hold_in_all_samples() -> None:
-    for name in ("loops/x86-32-O0/growing-safe", "loops/x86-32-O0/nested-safe", "loops/x86-32-O0/updown-safe"):
-        _, system, _ = explored(name)
+    for name in ("loops/x86-32-O0/growing-safe", "loops/x86-32-O0/nested-safe"):
+        _, system, _ = explored(name, seeds=4)
         relevant = relevant_places(system.places, system.all_steps())
         for cut in system.cuts:
             places = open_places(system, cut, relevant.get(cut, ()))
