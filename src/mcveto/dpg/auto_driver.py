@@ -22,14 +22,11 @@ from mcveto.dpg.history import History
 from mcveto.dpg.location import Location
 from mcveto.dpg.proof_check import recheck
 from mcveto.dpg.runs import CallStringTooLong, Choices, Ending, Run, Runner
-from mcveto.dpg.strengthen.accelerate import accelerated
 from mcveto.dpg.strengthen.big_steps import BigStep, TooManyPaths
-from mcveto.dpg.strengthen.by_condition import by_condition
 from mcveto.dpg.strengthen.candidates import (
     MAX_PLACES,
     Thresholds,
     by_mode,
-    differences,
     open_places,
     relations,
     thresholds,
@@ -45,6 +42,7 @@ from mcveto.dpg.strengthen.houdini import Candidates, surviving
 from mcveto.dpg.strengthen.inductive_core import inductive_core
 from mcveto.dpg.strengthen.path_inputs import inputs_for
 from mcveto.dpg.strengthen.pdr import Path, Strengthening, Undecided
+from mcveto.dpg.strengthen.phases import later_candidates
 from mcveto.dpg.strengthen.places import Samples, relevant_places
 from mcveto.dpg.strengthen.queries import OutOfTime, Queries
 from mcveto.dpg.strengthen.recombine import recombined
@@ -340,7 +338,7 @@ class AutoDriver(Driver):
             stage(system)
             if self._is_safe(system):
                 return self._certified(system)
-        if self._phases(system):
+        if self._later(system):
             return self._certified(system)
         if self._look_behind(system):
             return []
@@ -466,26 +464,13 @@ class AutoDriver(Driver):
         if sum(map(len, candidates.values())) <= MAX_BY_MODE:
             self._keep(system, candidates)
 
-    def _phases(self, system: System) -> bool:
-        """Candidates from late iterations, under the conditions that tell phases apart, and bounds of differences."""
-        sampled, system.samples = system.samples, system.samples.with_computed(accelerated(system))
-        try:
-            relevant = relevant_places(system.places, system.all_steps())
-            places = {cut: open_places(system, cut, relevant.get(cut, ())) for cut in system.cuts}
-            stages: list[Callable[[Location], list[Term]]] = [
-                lambda cut: [
-                    *self._thresholds.bounds(system, cut, places[cut], True),
-                    *differences(system, cut, places[cut]),
-                ],
-                lambda cut: by_condition(system, cut, places[cut], system.invariants[cut]),
-            ]
-            for stage in stages:
-                self._keep(system, {cut: dict.fromkeys(stage(cut)) for cut in system.cuts})
-                if self._is_safe(system):
-                    return True
-            return False
-        finally:
-            system.samples = sampled
+    def _later(self, system: System) -> bool:
+        """The stages of candidates that are seldom needed; whether they exclude every exit."""
+        for candidates in later_candidates(system):
+            self._keep(system, candidates)
+            if self._is_safe(system):
+                return True
+        return False
 
     def _keep(self, system: System, candidates: Candidates) -> None:
         for cut, found in surviving(system, candidates, background=system.invariants).items():

@@ -24,8 +24,11 @@ QUICK = (
     "fig10/x86-32/share-CASE-0",
     "fig10/x86-32/slam1",
     "fig10/x86-32/smc1-unbounded",
+    "loops/x86-32-O0/handshake-safe",
+    "loops/x86-32-O0/handshake-unsafe",
     "loops/x86-32-O0/lock-safe",
     "loops/x86-32-O0/lock-unsafe",
+    "loops/x86-32-O0/stride-safe",
     "loops/x86-32-O1/clamp-unsafe",
 )
 LONGER = (
@@ -34,6 +37,7 @@ LONGER = (
     "fig10/x86-32/ex8",
     "fig10/x86-32/simp_bad",
     "fig10/x86-32/simp_ok",
+    "loops/x86-32-O0/growing-safe",
 )
 
 

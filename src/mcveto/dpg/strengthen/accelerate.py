@@ -27,7 +27,7 @@ from mcveto.logic.terms import Term
 
 STARTS_PER_CUT = 4
 MAX_STATES = 60
-MAX_PER_CUT = 16
+MAX_PER_CUT = 24
 
 Cells = dict[Term, int]
 
@@ -83,7 +83,7 @@ class _Acceleration:
             return [_State(step.target, first)]
         added = _difference(state.cells, first)
         turns = self._turns(step, state.cells, added) if any(added.values()) else 0
-        chosen = dict.fromkeys((1, turns // 2, turns - 1, turns)) if turns > 1 else {1: None}
+        chosen = dict.fromkeys((turns, turns - 1, turns // 2, 1)) if turns > 1 else {1: None}
         return [_State(state.cut, _moved(state.cells, added, number)) for number in chosen if number > 0]
 
     def _turns(self, step: BigStep, start: Cells, added: Cells) -> int:

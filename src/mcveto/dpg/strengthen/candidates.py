@@ -9,7 +9,7 @@ whether they hold in every state is for Houdini to find out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from math import gcd
 
 from mcveto.dpg.location import Location
@@ -19,6 +19,8 @@ from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 
 LIMITS_PER_SIDE = 2
+LIMITS_OF_INDICES = 6
+OWN_NUMBERS = 3
 MAX_RELATED = 14
 MAX_PLACES = 40
 MAX_MODE_VALUES = 6
@@ -62,13 +64,24 @@ class Thresholds:
         found: list[Term] = []
         for place in _ordered(places):
             if place.width > 1:
-                found += _bounds(place, system.samples.values(cut, place), numbers.get(place.width, ()))
+                # An index that no run saw move has its bound among the program's numbers, not among the nearest.
+                most = LIMITS_OF_INDICES if related else LIMITS_PER_SIDE
+                found += _bounds(place, system.samples.values(cut, place), numbers.get(place.width, ()), most)
         if related:
             found += relations(system, cut, open_places(system, cut, places))
         return found
 
 
-def _bounds(place: Term, values: Sequence[int], numbers: Sequence[int]) -> list[Term]:
+def bounds(system: System, cut: Location, places: Iterable[Term], most: int) -> list[Term]:
+    """Bounds of the places, `most` on each side."""
+    numbers = thresholds(system)
+    found: list[Term] = []
+    for place in _ordered(places):
+        found += _bounds(place, system.samples.values(cut, place), numbers.get(place.width, ()), most)
+    return found
+
+
+def _bounds(place: Term, values: Sequence[int], numbers: Sequence[int], most: int = LIMITS_PER_SIDE) -> list[Term]:
     if not values:
         return []
     width = place.width
@@ -79,14 +92,20 @@ def _bounds(place: Term, values: Sequence[int], numbers: Sequence[int]) -> list[
     limits = sorted(
         {-1, 0, 1, low, high, min(power, half - 1), *(number for number in numbers if -half <= number < half)}
     )
-    above = [number for number in limits if number >= high][:LIMITS_PER_SIDE]
-    below = [number for number in limits if number <= low][-LIMITS_PER_SIDE:]
+    own = [number for number in numbers if -half <= number < half]
+    above = _first(most, (x for x in limits if x >= high), (x for x in own if x >= high))
+    below = _first(most, (x for x in limits[::-1] if x <= low), (x for x in own[::-1] if x <= low))
     found = [t.sle(place, t.const(number, width)) for number in above]
     found += [t.sle(t.const(number, width), place) for number in below]
     if low >= 0:
         found += [t.ule(place, t.const(number, width)) for number in above]
         found += [t.ule(t.const(number, width), place) for number in below if number > 0]
     return [candidate for candidate in found if candidate.op != "const"]
+
+
+def _first(most: int, limits: Iterable[int], own: Iterable[int]) -> list[int]:
+    """The nearest limits, and the nearest of the program's own numbers: a counter ends there, not where runs did."""
+    return sorted({*islice(limits, most), *islice(own, OWN_NUMBERS)})
 
 
 def open_places(system: System, cut: Location, relevant: Iterable[Term], most: int = MAX_RELATED) -> list[Term]:

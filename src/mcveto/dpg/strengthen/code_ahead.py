@@ -39,12 +39,13 @@ class CodeAhead:
         self._frame = t.var(frame.cell.name, frame.cell.bits)
 
     def add_behind(self, exits: Iterable[Location]) -> int:
-        """Adds the locations that the code behind these leads to; returns how many there are.
+        """Adds the locations that the code behind these leads to, and steps to them or to known ones; returns how many
+        were added. A step alone counts: the end of a long loop often leads to where shorter ways led before.
 
         The graph accepts all traces it accepted: locations and steps are only added."""
         frame_pointers = self._frame_pointers()
         waiting = sorted(set(exits))
-        added = 0
+        added = steps = 0
         while waiting:
             location = waiting.pop()
             for following in self._successors(location, frame_pointers):
@@ -57,7 +58,8 @@ class CodeAhead:
                     self._graph.add_location(following)
                     waiting.append(following)
                 self._graph.add_successor(location, following)
-        return added
+                steps += 1
+        return added + steps
 
     def _frame_pointers(self) -> dict[tuple[int, ...] | None, int]:
         """The usual frame pointer of each activation."""

@@ -11,6 +11,7 @@ from mcveto.dpg.location import Location
 from mcveto.dpg.runs import Run
 from mcveto.dpg.steps import Steps
 from mcveto.dpg.strengthen.big_steps import BigStep
+from mcveto.dpg.strengthen.path_state import stores_of
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import substitute
 from mcveto.logic.terms import Term
@@ -65,6 +66,22 @@ class Places:
             for outcome in steps.outcomes(location):
                 found |= self.of_all([*outcome.guard, outcome.target, *outcome.state.values()])
         return found
+
+    def written_by_blocks(self, steps: Steps, locations: Iterable[Location]) -> set[Term]:
+        """The words that blocks write at constant addresses, where some block reads at another: it may find them, as a
+        loop finds the end of a string."""
+        written: set[Term] = set()
+        reads_elsewhere = False
+        for location in locations:
+            for outcome in steps.outcomes(location):
+                for address, value, big_endian in stores_of(outcome.memory, self._memory):
+                    if address.op == "const":
+                        written.add(t.load(self._memory, address, value.width // 8, big_endian))
+                reads_elsewhere = reads_elsewhere or self._reads_elsewhere([*outcome.guard, *outcome.state.values()])
+        return written if reads_elsewhere else set()
+
+    def _reads_elsewhere(self, terms: Iterable[Term]) -> bool:
+        return any(term.op == "load" and term.args[1].op != "const" for term in t.postorder(terms))
 
 
 def relevant_places(places: Places, steps: Iterable[BigStep]) -> dict[Location, set[Term]]:

@@ -74,6 +74,7 @@ class System:
     def assume_constants(self, make_bounds: MakeBounds) -> None:
         """Finds the inductive constants and bounds and builds the steps under them."""
         universe = self.places.read_by_blocks(self._steps, self.shape.order)
+        universe |= self.places.written_by_blocks(self._steps, self.shape.order)
         rejected: dict[Location, set[Term]] = {cut: set() for cut in self.cuts}
         for _ in range(MAX_ROUNDS):
             for cut in self.cuts:

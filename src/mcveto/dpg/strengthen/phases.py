@@ -1,0 +1,51 @@
+"""The later stages of candidates: what needs samples from late iterations, or the program's own comparisons.
+
+More than the first stages propose and less often needed, so that they come after those, from cheap to expensive. Every
+stage sees what the ones before it left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from mcveto.dpg.location import Location
+from mcveto.dpg.strengthen.accelerate import accelerated
+from mcveto.dpg.strengthen.by_condition import by_condition
+from mcveto.dpg.strengthen.candidates import bounds, differences, open_places, relations
+from mcveto.dpg.strengthen.houdini import Candidates
+from mcveto.dpg.strengthen.places import relevant_places
+from mcveto.dpg.strengthen.system import System
+from mcveto.dpg.strengthen.tested_conditions import comparisons, holding, scaled
+from mcveto.logic.terms import Term
+
+LIMITS_PER_SIDE = 6
+
+
+def later_candidates(system: System) -> Iterator[Candidates]:
+    """Candidates stage by stage; between them the caller keeps what is inductive."""
+    relevant = relevant_places(system.places, system.all_steps())
+    places = {cut: open_places(system, cut, relevant.get(cut, ())) for cut in system.cuts}
+    sampled = system.samples.with_computed(accelerated(system))
+    conditions = comparisons(system)
+
+    def simple(cut: Location) -> list[Term]:
+        """Often not inductive alone: proposed again with what may be missing."""
+        return [
+            *bounds(system, cut, places[cut], LIMITS_PER_SIDE),
+            *relations(system, cut, places[cut]),
+            *holding(system, cut, conditions, system.invariants[cut]),
+        ]
+
+    stages: tuple[Callable[[Location], list[Term]], ...] = (
+        simple,
+        lambda cut: [*simple(cut), *differences(system, cut, places[cut])],
+        lambda cut: by_condition(system, cut, places[cut], system.invariants[cut]),
+        lambda cut: [*simple(cut), *scaled(system, cut, places[cut])],
+    )
+    for stage in stages:
+        before, system.samples = system.samples, sampled
+        try:
+            found = {cut: dict.fromkeys(stage(cut)) for cut in system.cuts}
+        finally:
+            system.samples = before
+        yield found
