@@ -260,9 +260,10 @@ class Monitor:
             return
         if value is not None and self._saves(value):
             frame.slot = address
-        elif value is None and frame.slot == address:
-            if link_use(self._program.decoder, self._now.instruction).restores:
-                frame.slot = None
+        elif (
+            value is None and frame.slot == address and link_use(self._program.decoder, self._now.instruction).restores
+        ):
+            frame.slot = None
 
     def _model_frame(self, name: str) -> int:
         pointer = self._program.decoder.registers[self._row.stack_pointer]

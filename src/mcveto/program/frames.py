@@ -61,7 +61,10 @@ def link_use(decoder: Decoder, instruction: Instruction) -> LinkUse:
         pushed = {
             i
             for i, op in enumerate(ops)
-            if op.opcode == "LOAD" and op.output is not None and _size(op) == word and _is_pushed(ops, op.output, pointer)
+            if op.opcode == "LOAD"
+            and op.output is not None
+            and _size(op) == word
+            and _is_pushed(ops, op.output, pointer)
         }
         return LinkUse(frozenset(), frozenset(), frozenset(plain), frozenset(), frozenset(pushed - plain))
     link = decoder.registers[row.return_address]
