@@ -243,7 +243,8 @@ class Monitor:
         assert self._now is not None
         if value is not None:
             return self._saves(value)
-        return address == frame.slot and bool(link_use(self._program.decoder, self._now.instruction).restores)
+        use = link_use(self._program.decoder, self._now.instruction)
+        return address == frame.slot and bool(use.restores or use.copies)
 
     def _saves(self, value: int) -> bool:
         assert self._now is not None
@@ -259,7 +260,9 @@ class Monitor:
             return
         if value is not None and self._saves(value):
             frame.slot = address
-        elif value is None and frame.slot == address and self._is_its_own(frame, address, None):
+        elif (
+            value is None and frame.slot == address and link_use(self._program.decoder, self._now.instruction).restores
+        ):
             frame.slot = None
 
     def _model_frame(self, name: str) -> int:

@@ -31,6 +31,8 @@ from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
 Report = Callable[[dict[str, float | int], str], None]
+# Reasons of an UNKNOWN that are told; there can be thousands.
+_GAPS_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +240,8 @@ class Exploration:
         if self._program.image.unspecified:
             gaps.append("the file depends on code or data that is not in it (imports)")
         if gaps:
-            return self._unknown("; ".join(gaps))
+            more = [f"and {len(gaps) - _GAPS_TOLD} more reasons"] if len(gaps) > _GAPS_TOLD else []
+            return self._unknown("; ".join([*gaps[:_GAPS_TOLD], *more]))
         problem = recheck(self._queries, self._deadline)
         if problem:
             return self._unknown(problem)

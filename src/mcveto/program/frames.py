@@ -47,6 +47,8 @@ class LinkUse(NamedTuple):
     """Loads of a word that may be a saved return address being restored, or read by its own function."""
     carries: frozenset[int]
     """Copies of the link register to its carrier."""
+    copies: frozenset[int] = frozenset()
+    """Loads of a word that the instruction pushes: functions that align their frame push their return address again."""
 
 
 def link_use(decoder: Decoder, instruction: Instruction) -> LinkUse:
@@ -56,7 +58,15 @@ def link_use(decoder: Decoder, instruction: Instruction) -> LinkUse:
     if row.pushes_return_address:
         pointer = decoder.registers[row.stack_pointer]
         plain = {i for i, op in enumerate(ops) if op.opcode == "LOAD" and op.inputs[0] == pointer and _size(op) == word}
-        return LinkUse(frozenset(), frozenset(), frozenset(plain), frozenset())
+        pushed = {
+            i
+            for i, op in enumerate(ops)
+            if op.opcode == "LOAD"
+            and op.output is not None
+            and _size(op) == word
+            and _is_pushed(ops, op.output, pointer)
+        }
+        return LinkUse(frozenset(), frozenset(), frozenset(plain), frozenset(), frozenset(pushed - plain))
     link = decoder.registers[row.return_address]
     carrier = carrier_register(decoder)
     counter = decoder.registers[row.program_counter]
@@ -80,6 +90,12 @@ def link_use(decoder: Decoder, instruction: Instruction) -> LinkUse:
             if op.output.space is Space.UNIQUE:
                 origin[op.output] = origin.get(op.inputs[0], op.inputs[0])
     return LinkUse(frozenset(saves), frozenset(carried), frozenset(restores), frozenset(carries))
+
+
+def _is_pushed(ops: tuple[Op, ...], value: Varnode, pointer: Varnode) -> bool:
+    """Whether the instruction stores the value where the stack pointer then points."""
+    same = {value, *_copies(ops, value)}
+    return any(op.opcode == "STORE" and op.inputs[0] == pointer and op.inputs[1] in same for op in ops)
 
 
 def _size(op: Op) -> int:

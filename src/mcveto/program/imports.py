@@ -21,7 +21,7 @@ def with_bound_imports(
 ) -> Image:
     """The image with the cells of the stand-ins `bound` filled in and without its other unspecified bytes.
 
-    `data` are cells with the addresses that they hold. It is the image itself if no cell belongs to a stand-in."""
+    `data` are cells with the addresses that they hold. It is the image itself if nothing of it has a stand-in."""
     word = undetermined.word_bytes
     cells = {
         at: marker
@@ -29,7 +29,8 @@ def with_bound_imports(
         for at in range(start, end - word + 1, word)
         if (marker := undetermined.marker_of(at)) in bound and marker is not None
     }
-    if not cells:
+    # Where stubs are of several instructions, the stand-in is at the stub, and its cell is never read.
+    if not cells and not any(address in bound for address in image.imports.values()):
         return image
     cells.update(data or {})
     holes = _without(image.unspecified, [(at, at + word) for at in cells])

@@ -355,10 +355,11 @@ def make_program(image: Image, spec: Spec) -> Program:
 
 
 def _stand_ins(spec: Spec, code: Callable[[Address, str], int]) -> set[int]:
-    """The addresses of all functions that the spec replaces or ends the run at."""
+    """The addresses of all functions that the spec replaces, asks for or ends the run at."""
     found = {code(call.at, "input function") for call in spec.input_calls}
     found |= {code(at, "assume") for at in spec.assume}
     found |= {code(at, f"model {name}") for at, name in spec.models}
+    found |= {code(at, "target") for item in spec.properties if item.name == "reach" for at in item.argument or ()}
     return found | {code(at, "halt") for at in spec.halt}
 
 

@@ -4,6 +4,7 @@ ziglang).
 `<isa>.elf` is a static executable, `<isa>-stripped.elf` the same without symbols, `<isa>.so` a shared object,
 `<isa>-pie.elf` a position-independent executable, `<isa>.o` an object, `<isa>-linked.elf` that object linked
 by lld at the addresses that mcveto's loader gives to its sections: the tests compare the relocated bytes.
+`<isa>-hosted.elf` is dynamically linked with glibc and stripped.
 `chained.macho` does not come from a compiler: `chained_macho` of test_pe_macho.py writes it.
 """
 
@@ -34,6 +35,15 @@ TARGETS = {
     "riscv64": "riscv64-linux-musl",
     "mips32-be": "mips-linux-musleabi",
     "mips32-le": "mipsel-linux-musleabi",
+}
+
+HOSTED = {
+    "x86-32": "x86-linux-gnu",
+    "x86-64": "x86_64-linux-gnu",
+    "arm": "arm-linux-gnueabi",
+    "aarch64": "aarch64-linux-gnu",
+    "riscv64": "riscv64-linux-gnu",
+    "mips32-be": "mips-linux-gnueabi",
 }
 
 
@@ -91,6 +101,8 @@ def main() -> None:
         cc(target, "-c", "-fno-pic", *model, "prog.c", "-o", f"{isa}.o")
         cc(target, "-c", "-fPIC", "prog.c", "-o", f"{isa}-pic.o")
         linked(isa)
+    for isa, target in HOSTED.items():
+        zig("cc", "-target", target, *COMMON[:-1], "-fno-builtin", "-s", "hosted.c", "-o", f"{isa}-hosted.elf")
     cc("x86_64-linux-musl", "-c", "-fcommon", "-fno-pic", "prog.c", "-o", "x86-64-common.o")
     cc("thumb-linux-musleabi", "-c", "-fno-pic", "prog.c", "-o", "thumb.o")
     cc("thumb-linux-musleabi", "-static", "-DSTANDALONE", "prog.c", "-Wl,-e,_start", "-o", "thumb.elf")

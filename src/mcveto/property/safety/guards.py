@@ -277,7 +277,7 @@ class _Guarding:
                 code.test("INT_LESSEQUAL", code.add(slot, 1 - size), pointer),
                 code.test("INT_LESSEQUAL", pointer, code.add(slot, self._word - 1)),
             )
-            if number == 0 and index in self._use.restores:
+            if number == 0 and (index in self._use.restores or index in self._use.copies):
                 hit = code.both(hit, code.test("INT_NOTEQUAL", pointer, slot))
             saved = self._saved(index)
             if number == 0 and saved is not None:
