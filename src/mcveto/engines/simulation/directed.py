@@ -103,16 +103,11 @@ class DirectedSearch:
         start = self._runner.initial()
         start.calls = first.calls  # equal call strings are the same object only below the same root
         self._order.start(start)
-        self._push(start, Anchor(_again(start), None))
-        while self._pool and not self._is_over():
+        found = self._straight(start, Anchor(_again(start), None))
+        while found is None and self._pool and not self._is_over():
             _, _, (item, anchor) = heapq.heappop(self._pool)
-            if isinstance(item, PathState):
-                found = self._advance(item, anchor)
-            else:
-                found = self._other_way(item, anchor)
-            if found is not None:
-                return found
-        return None
+            found = self._straight(item, anchor) if isinstance(item, PathState) else self._other_way(item, anchor)
+        return found
 
     def _is_over(self) -> bool:
         return time.monotonic() > self._deadline or self._pushed > MOST_PATHS
@@ -143,17 +138,10 @@ class DirectedSearch:
 
     # Paths.
 
-    def _push(self, state: PathState, anchor: Anchor | None) -> int | None:
-        node: Node = (state.pc, state.calls, self._apart(state, True))
-        distance = self._distance(node)
-        if distance is None:
-            return None
-        place = state.place
-        assert place is not None
+    def _cost(self, place: Place, node: Node) -> int:
+        """What it costs that a node was visited before, and that loops have made turns."""
         visits = self._visits[node, place.loops] = self._visits.get((node, place.loops), -1) + 1
-        turns = sum(turns for _, turns in place.loops)
-        self._wait(distance + COST_OF_VISIT * visits + COST_OF_TURN * turns, Real(state, anchor))
-        return distance
+        return COST_OF_VISIT * visits + COST_OF_TURN * sum(turns for _, turns in place.loops)
 
     def _wait(self, cost: int, item: Real) -> None:
         self._pushed += 1
@@ -169,7 +157,7 @@ class DirectedSearch:
         found = possible.model(fork.before, fork.condition, fork.model)
         if isinstance(found, Model):
             fork.state.model = found
-            return self._advance(fork.state, anchor)
+            return self._straight(fork.state, anchor)
         return self._again_from(fork, anchor, place.pc) if matters else None
 
     def _again_from(self, fork: Fork, anchor: Anchor | None, pc: int) -> Verdict | None:
@@ -192,34 +180,38 @@ class DirectedSearch:
 
     def _straight(self, state: PathState, anchor: Anchor | None) -> Verdict | None:
         """A path as its inputs lead it, as long as it can lead to the target."""
+        row, targets = self._program.decoder.row, self._program.targets
         while not self._is_over():
-            before = self._pushed
-            found = self._advance(state, anchor)
-            if found is not None:
-                return found
-            new = [entry for entry in self._pool if -entry[1] > before and isinstance(entry[2].item, PathState)]
-            if len(new) != 1:
+            assert state.place is not None
+            self._tell(state.place.pc)
+            if row.code_address(state.pc) in targets and not state.script.decisions:
+                return self._confirmed(state)
+            ways = self._advance(state, anchor)
+            if isinstance(ways, Verdict):
+                return ways
+            if not ways:
                 return None
-            self._pool.remove(new[0])
-            heapq.heapify(self._pool)
-            state, anchor = new[0][2].item, new[0][2].anchor  # type: ignore[assignment]
+            # Several only where a jump goes through a table.
+            ways.sort(key=lambda way: way[0])
+            for distance, other in ways[1:]:
+                self._wait(distance + COST_OF_QUESTION, other)
+            state, anchor = ways[0][1].item, ways[0][1].anchor  # type: ignore[assignment]
         return None
 
-    def _advance(self, state: PathState, anchor: Anchor | None) -> Verdict | None:
-        program = self._program
+    def _advance(self, state: PathState, anchor: Anchor | None) -> Verdict | list[tuple[int, Real]]:
+        """One block: the ways on from it, with their distances."""
         place = state.place
         assert place is not None
-        self._tell(place.pc)
-        if program.decoder.row.code_address(state.pc) in program.targets and not state.script.decisions:
-            return self._confirmed(state)
         source = place.pc
-        here = self._distance((source, state.calls, self._apart(state, True))) or 0
+        node: Node = (source, state.calls, self._apart(state, True))
+        here = self._distance(node) or 0
         result = self._runner.run(state)
         for lost in result.mismatches:
             found = self._confirmed(lost)
             if found is not None:
                 return found
         best = here + 1
+        ways: list[tuple[int, Real]] = []
         for transfer, run in result.successors:
             self._order.move(run, transfer, source)
             around = anchor
@@ -229,17 +221,19 @@ class DirectedSearch:
                     freeze(run, self._queries.table)
             elif transfer is Transfer.CALL:
                 around = Anchor(_again(run), anchor)
-            distance = self._push(run, around)
+            distance = self._distance((run.pc, run.calls, self._apart(run, True)))
             if distance is not None:
+                ways.append((distance, Real(run, around)))
                 best = min(best, distance)
         if self._runner.forks:
             # If the inputs at hand lead away from the target, the other way is the one that leads to it.
-            cost = max(here - 1, 0) + COST_OF_QUESTION if best >= here else here + 2 * COST_OF_QUESTION
+            cost = max(here - 1, 0) if best >= here else here + COST_OF_QUESTION
+            cost += self._cost(place, node)
             if not self._matters(place):
                 cost += COST_OF_DETOUR
             for fork in self._runner.forks:
-                self._wait(cost, Real(fork, anchor))
-        return None
+                self._wait(cost + COST_OF_QUESTION, Real(fork, anchor))
+        return ways
 
     def _confirmed(self, run: PathState) -> Verdict | None:
         if run.model is None:

@@ -11,7 +11,7 @@ be reached because a join forgot something, that place (a cell, or a register wi
 then on, and the simulation goes back to a checkpoint before that join. Calls are followed, each by itself, not
 summarised. The solver is asked only about branches that can matter (`relevance`), until that does not suffice.
 
-When a target still seems to be reached, a real path to it is looked for (`directed`): that is a violation, after replay;
+When a target still seems to be reached, a real path to it is looked for (`directed`): a violation, after replay;
 a target that only abstract states reach makes the answer UNKNOWN. When nothing is left and no target was reached the
 property is proved: the abstract states are an invariant. Every "no" of the solver is asked again of another.
 """
