@@ -19,7 +19,7 @@ from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
-from mcveto.machine.memory import READ, WRITE
+from mcveto.machine.memory import EXECUTE, READ, WRITE
 from mcveto.machine.pcode import FreshOrigin, Transfer
 from mcveto.program.program import Program
 
@@ -127,12 +127,28 @@ class CoarseExecutor(Executor):
         assert isinstance(memory, CoarseMemory)
         value = memory.load_within(address, size, *bounds)
         region = self._program.space.region_at(bounds[0])
-        if region is not None and not region.permissions & WRITE and value not in self._tables:
-            cells = _cells(address, bounds, MOST_ENTRIES)
-            entries = [memory.load(cell, size) for cell in cells]
-            if cells and all(isinstance(entry, int) for entry in entries):
-                self._tables[value] = (address, cells, [int(entry) for entry in entries])  # type: ignore[arg-type]
+        if region is not None and value not in self._tables:
+            entries = self._entries(address, bounds, size, not region.permissions & WRITE)
+            if entries:
+                self._tables[value] = (address, [cell for cell, _ in entries], [entry for _, entry in entries])
         return value
+
+    def _entries(self, address: Term, bounds: tuple[int, int], size: int, is_fixed: bool) -> list[tuple[int, int]]:
+        """The cells of a table that can be read, with their contents; none if it is no table, or not one of code
+        and can be written."""
+        if not is_fixed and size != self._row.address_bytes:
+            return []
+        found: list[tuple[int, int]] = []
+        for cell in _cells(address, bounds, MOST_ENTRIES):
+            entry = self._domain.memory.load(cell, size)
+            if not isinstance(entry, int):
+                return []
+            if not is_fixed and entry:
+                region = self._program.space.region_at(self._row.code_address(entry))
+                if region is None or not region.permissions & EXECUTE:
+                    return []
+            found.append((cell, entry))
+        return found
 
     def store(self, address: Term, value: Value, size: int) -> None:
         memory = self._domain.memory

@@ -18,12 +18,16 @@ class Unknowns:
     """Makes variables that stand for anything; `origins` says what the joins made them for."""
 
     def __init__(self) -> None:
-        self._count = 0
+        self.count = 0
         self.origins: dict[Term, tuple[object, ...]] = {}
 
     def fresh(self, bits: int) -> Term:
-        self._count += 1
-        return t.var(f"any!{self._count}", bits)
+        self.count += 1
+        return t.var(f"any!{self.count}", bits)
+
+    def number(self, variable: Term) -> int:
+        """Which of all variables it was."""
+        return int(str(variable.data).partition("!")[2])
 
 
 class CoarseMemory(PathMemory):

@@ -9,6 +9,7 @@ long everything is fixed to what its inputs make of it. What is lost are paths, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.execute import Executor, Result, _cells, _choice
@@ -18,20 +19,21 @@ from mcveto.engines.queries import Model, Queries
 from mcveto.engines.simulation.coarse_executor import MOST_ENTRIES
 from mcveto.engines.simulation.hints import Possible
 from mcveto.engines.simulation.value_ranges import bounds_of
-from mcveto.engines.state import PathState
+from mcveto.engines.state import Drawn, PathState, Place
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.interpreter import Step
 from mcveto.machine.memory import READ, WRITE
-from mcveto.machine.pcode import Instruction, Transfer
+from mcveto.machine.pcode import FreshOrigin, Instruction, Transfer
 from mcveto.program.program import Program
 
 LONG_PATH = 60
 WIDEST_STORE = 1 << 16
 MOST_LATE = 200
-MOST_CELLS = 16
+MOST_CELLS = 24
+MOST_CHOICES = 512
 MOST_NODES = 120
 
 
@@ -74,11 +76,27 @@ def _nobody(memory: LateMemory) -> None:
     raise AssertionError("a memory without a path")
 
 
+class Fork(NamedTuple):
+    """A way that the inputs at hand do not take; whether others do is not known yet."""
+
+    state: PathState
+    before: Path
+    condition: Term
+    model: Model
+
+
 class RunExecutor(Executor):
     def __init__(self, program: Program, queries: Queries) -> None:
         super().__init__(program, queries, eager=True)
-        self._possible = Possible(queries, MOST_NODES)
+        self.possible = Possible(queries, MOST_NODES)
         self._table_reads = 0
+        self.forks: list[Fork] = []
+        """The ways not taken in the block just executed."""
+        self.incidental: dict[Term, None] = {}
+        """Conjuncts that only say which way was taken where it does not matter, or where an access was made."""
+        self.matters: Callable[[Place], bool] = lambda place: True
+        self.is_wanted: Callable[[int], bool] = lambda pc: True
+        """Whether a jump through a table is followed to a program counter."""
         # Entries of constant tables that were read in this block: the address, and every cell with its entry.
         self._read: dict[Term, tuple[Term, list[int], list[int]]] = {}
 
@@ -93,11 +111,23 @@ class RunExecutor(Executor):
         late, memory.late = memory.late, ()
         for address, value, size, _, _ in late:
             where = self._model().value(address)
-            self._state.path.add(t.eq(address, t.const(where, address.width)))
+            self._fix(address, where)
             memory.store(where, value, size)
 
+    def _fix(self, address: Term, where: int) -> None:
+        here = t.eq(address, t.const(where, address.width))
+        self.incidental[here] = None
+        self._state.path.add(here)
+
+    def fresh(self, bits: int, origin: FreshOrigin, usual: Value) -> Value:
+        """Named by how many were made before on this path: so the inputs of one path can be tried on another."""
+        last = self._state.log
+        number = 0 if not isinstance(last, Drawn) else int(str(last.variable.data).partition("!")[2]) + 1
+        self._fresh_count = number
+        return super().fresh(bits, origin, usual)
+
     def run(self, state: PathState) -> Result:
-        self._read = {}
+        self._read, self.forks = {}, []
         return super().run(state)
 
     def decide(self, condition: Term) -> bool:
@@ -115,10 +145,14 @@ class RunExecutor(Executor):
         else:
             way = bool(self._model().value(condition))
             taken, other = (condition, t.bnot(condition)) if way else (t.bnot(condition), condition)
-            found = self._possible.model(state.path, other, state.model)
-            if isinstance(found, Model):
-                self._fork(other, not way, found)
+            before = state.path.copy()
+            self._fork(other, not way, None)
+            self.forks.append(Fork(self._result.again.pop(), before, other, self._model()))
             state.path.add(taken)
+            if state.place is not None and not self.matters(state.place):
+                self.incidental[taken] = None
+            else:
+                self.incidental.pop(taken, None)
         self._decisions.append(way)
         return way
 
@@ -126,7 +160,7 @@ class RunExecutor(Executor):
         address = self._settled(address)
         self._assume(self._program.space.allowed(address, size, needed))
         where = self._model().value(address)
-        self._state.path.add(t.eq(address, t.const(where, address.width)))
+        self._fix(address, where)
         return where
 
     def load(self, address: Term, size: int) -> Value:
@@ -135,9 +169,13 @@ class RunExecutor(Executor):
         region = space.region_at(bounds[0])
         if region is not None and bounds[1] + size <= region.end and region.permissions & READ:
             cells = _cells(address, bounds, MOST_ENTRIES)
-            if 0 < len(cells) <= MOST_CELLS:
-                return as_value(_choice(address, cells, [as_term(memory.load(cell, size), 8 * size) for cell in cells]))
-            if cells and not region.permissions & WRITE:
+            if 0 < len(cells) <= MOST_CHOICES:
+                values = [as_term(memory.load(cell, size), 8 * size) for cell in cells]
+                # Neighbours with the same content are one: most of a table is what it was at the start.
+                starts = [i for i, value in enumerate(values) if not i or value is not values[i - 1]]
+                if len(starts) <= MOST_CELLS:
+                    return as_value(_choice(address, [cells[i] for i in starts], [values[i] for i in starts]))
+            if cells and (size == self._row.address_bytes or not region.permissions & WRITE):
                 self._table_reads += 1
                 read = t.var(f"table!{self._table_reads}", 8 * size)
                 entries = [memory.load(cell, size) for cell in cells]
@@ -174,7 +212,7 @@ class RunExecutor(Executor):
     def _entry(self, read: Term) -> Term:
         address, cells, entries = self._read[read]
         where = self._model().value(address)
-        self._state.path.add(t.eq(address, t.const(where, address.width)))
+        self._fix(address, where)
         return t.const(entries[cells.index(where)], read.width)
 
     def _leave(self, state: PathState, last: Instruction, step: Step) -> None:
@@ -196,15 +234,15 @@ class RunExecutor(Executor):
         address, cells, entries = self._read[read]
         done: set[int] = set()
         for cell, entry in zip(cells, entries, strict=True):
-            if entry in done:
+            goes = Substitution({read: t.const(entry, read.width)}).apply(target)
+            if entry in done or not self.is_wanted(int(goes.data)):
                 continue
             here = t.eq(address, t.const(cell, address.width))
-            model = self._possible.model(state.path, here, state.model)
+            model = self.possible.model(state.path, here, state.model)
             if not isinstance(model, Model):
                 continue
             done.add(entry)
             fixed = Substitution({read: t.const(entry, read.width)}).apply
-            goes = fixed(target)
             taken = state.fork(int(goes.data), dict(state.registers), state.memory.copy(), model)
             taken.path.add(here)
             _replace(taken, fixed)

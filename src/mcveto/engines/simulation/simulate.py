@@ -8,12 +8,12 @@ end when a state comes back that is covered. Where a loop's end does not depend 
 
 Deviations: what the property depends on is not given but found. At first nothing is kept apart; when a target seems to
 be reached because a join forgot something, that place (a cell, or a register within one function) is kept apart from
-then on, and the simulation starts again. Calls are followed, each by itself, not summarised.
+then on, and the simulation goes back to a checkpoint before that join. Calls are followed, each by itself, not
+summarised. The solver is asked only about branches that can matter (`relevance`), until that does not suffice.
 
-When a target still seems to be reached, it is all done once more, and each abstract state takes a few real paths along
-(`representatives`). A target reached by one of these is a violation, after replay; a target that only abstract states
-reach makes the answer UNKNOWN. When nothing is left and no target was reached the property is proved: the abstract
-states are an invariant. Every "no" of the solver is asked again of another.
+When a target still seems to be reached, a real path to it is looked for (`directed`): a violation, after replay;
+a target that only abstract states reach makes the answer UNKNOWN. When nothing is left and no target was reached the
+property is proved: the abstract states are an invariant. Every "no" of the solver is asked again of another.
 """
 
 from __future__ import annotations
@@ -21,33 +21,35 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from mcveto.dpg.location import Blocks
 from mcveto.engines.exploration import Report
 from mcveto.engines.order import Order
 from mcveto.engines.queries import Queries
 from mcveto.engines.recheck import recheck
-from mcveto.engines.replay import replayed
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
+from mcveto.engines.simulation.directed import DirectedSearch, Node, Values
 from mcveto.engines.simulation.join import Joins
 from mcveto.engines.simulation.relevance import Relevance
-from mcveto.engines.simulation.representatives import LONG_PATH, RunExecutor, freeze
-from mcveto.engines.state import Calls, PathState
+from mcveto.engines.simulation.representatives import RunExecutor
+from mcveto.engines.state import Calls, PathState, Place
 from mcveto.logic.terms import Term
-from mcveto.machine.pcode import Transfer
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
 QUERY_SECONDS = 1.0
 RUN_QUERY_SECONDS = 0.3
-MOST_RUNS = 2
 MOST_TURNS = 300
 MOST_JOINS = 40
 MOST_VALUES = 8
-FEW_HITS = 2
-MOST_REFINEMENTS = 24
+FEW_HITS = 3
+MOST_APART = 500
+MOST_SEARCHES = 6
+SHARE_OF_SEARCH = 0.5
+STRETCH = 2000
+MOST_CHECKPOINTS = 16
 DEEPEST_RECURSION = 3
 
 Apart = tuple[object, ...]
@@ -62,54 +64,48 @@ class Slot:
     state: PathState
     marks: frozenset[int]
     """Heads of loops around it whose end depends on inputs."""
-    runs: list[PathState] = field(default_factory=list)
+    is_kept: bool = False
+    """Whether a checkpoint has the state, too: executing uses it up."""
+
+
+@dataclass
+class Checkpoint:
+    """All that a part of the simulation can be done again from."""
+
+    serial: int
+    """Variables made later are newer."""
+    slots: dict[Key, Slot]
+    heads: dict[Key, PathState]
+    joined: dict[Key, int]
+    open: dict[str, None]
+    gaps: dict[str, None]
+    steps: int
+    """Edges of the abstract graph that were known."""
 
 
 class Refined(Exception):
-    """Something more is kept apart: everything is to be done again."""
+    """Something more is kept apart: what was done since the variable with this number was made is to be done again."""
 
-
-class Suspected(Exception):
-    """A target seems to be reached whatever is kept apart: real paths are to go along."""
+    def __init__(self, serial: int) -> None:
+        super().__init__()
+        self.serial = serial
 
 
 def simulate(program: Program, seconds: float, report: Report | None = None) -> Verdict:
-    deadline = time.monotonic() + seconds
-    apart: dict[Apart, None] = {}
-    code = Blocks(program)
-    hits: dict[Key, int] = {}
-    with_runs = False
-    relevance = Relevance(program, code.fixed_block)
-    for _ in range(MOST_REFINEMENTS):
-        simulation = Simulation(program, code, deadline, apart, hits, with_runs, relevance, report)
-        try:
-            return simulation.run()
-        except Refined:
-            continue
-        except Suspected:
-            with_runs = True
-    return Verdict("unknown", reason="what the property depends on was not found", assumptions=program.assumptions)
+    return Simulation(program, Blocks(program), time.monotonic() + seconds, report).run()
 
 
 class Simulation:
-    def __init__(
-        self,
-        program: Program,
-        code: Blocks,
-        deadline: float,
-        apart: dict[Apart, None],
-        hits: dict[Key, int],
-        with_runs: bool,
-        relevance: Relevance | None,
-        report: Report | None,
-    ) -> None:
-        self._hits = hits
-        self._with_runs = with_runs
+    def __init__(self, program: Program, code: Blocks, deadline: float, report: Report | None) -> None:
         self._program = program
         self._started = time.monotonic()
         self._deadline = deadline
-        self._apart = apart
         self._report = report
+        self._hits: dict[Key, int] = {}
+        self._searches = 0
+        self._apart: dict[Apart, int] = {}
+        self._apart_in: dict[int | None, list[tuple[int, Apart]]] = {}
+        """By function, None for all: what is kept apart there, with its number."""
         self._queries = Queries(program, deadline, QUERY_SECONDS)
         self._unknowns = Unknowns()
         self._executor = CoarseExecutor(program, self._queries, self._unknowns)
@@ -121,11 +117,14 @@ class Simulation:
         self._runner.share(code, self._executor)
         self._joins = Joins(program, self._executor, self._queries.table)
         self._order = Order(code.fixed_block, True, program.decoder.row.mode_mask)
-        self._relevance = relevance
+        self._relevance = Relevance(program, code.fixed_block)
+        self._asks_all = False
         self._executor.matters = self._matters
         self._pool: list[tuple[tuple[int, ...], int, Key]] = []
         self._slots: dict[Key, Slot] = {}
-        self._places: dict[Key, list[Key]] = {}
+        self._edges: list[tuple[Node, Node]] = []
+        self._checkpoints: list[Checkpoint] = []
+        self._next_checkpoint = 0
         self._heads: dict[Key, PathState] = {}
         self._joined: dict[Key, int] = {}
         self._open: dict[str, None] = {}
@@ -141,88 +140,135 @@ class Simulation:
         self._stack = None if first is None else program.space.region_at(first - 1)
 
     def run(self) -> Verdict:
-        first, run = self._executor.initial(), self._runner.initial()
-        run.calls = first.calls  # equal call strings are the same object only below the same root
+        self._first = self._executor.initial()
+        self._order.start(self._first)
+        first = self._first.fork(self._first.pc, dict(self._first.registers), self._first.memory.copy(), None)
         self._order.start(first)
-        self._order.start(run)
-        self._push(first, frozenset())
-        if self._with_runs:
-            self._accompany([run])
+        first.model = self._first.model
+        self._push(first, frozenset(), None)
         while self._pool:
             if time.monotonic() > self._deadline:
-                return self._unknown("time-out")
-            _, _, key = heapq.heappop(self._pool)
+                return self._unknown("time-out" + self._suspicion())
+            if self._executor.instructions >= self._next_checkpoint:
+                self._keep()
+            key = heapq.heappop(self._pool)[2]
             slot = self._slots.pop(key)
-            self._places.pop(key[:3], None)
-            found = self._explore(slot, key)
+            try:
+                found = self._explore(slot, key)
+            except Refined as refined:
+                self._back(refined.serial)
+                continue
             if found is not None:
                 return found
         return self._finished()
 
+    def _keep(self) -> None:
+        """A checkpoint; of the older ones, every other is forgotten when they are many."""
+        self._next_checkpoint = self._executor.instructions + STRETCH
+        for slot in self._slots.values():
+            slot.is_kept = True
+        slots = {key: Slot(slot.state, slot.marks, True) for key, slot in self._slots.items()}
+        kept = self._checkpoints
+        kept.append(
+            Checkpoint(
+                self._unknowns.count,
+                slots,
+                dict(self._heads),
+                dict(self._joined),
+                dict(self._open),
+                dict(self._executor.gaps),
+                len(self._edges),
+            )
+        )
+        if len(kept) > MOST_CHECKPOINTS:
+            kept[:] = [point for index, point in enumerate(kept) if index % 2 == 0 or index >= len(kept) - 4]
+
+    def _back(self, serial: int) -> None:
+        """To the last checkpoint before a variable was made."""
+        kept = self._checkpoints
+        while len(kept) > 1 and kept[-1].serial >= serial:
+            kept.pop()
+        last = kept[-1]
+        self._heads, self._joined, self._open = dict(last.heads), dict(last.joined), dict(last.open)
+        self._executor.gaps.clear()
+        self._executor.gaps.update(last.gaps)
+        del self._edges[last.steps :]
+        self._slots, self._pool = {}, []
+        for key, slot in last.slots.items():
+            state = _again(slot.state)
+            now, before = self._key(state), key
+            if now != before:  # more is kept apart than then
+                self._edges.append((before[1:], now[1:]))  # type: ignore[arg-type]
+            self._push(state, slot.marks, None)
+        self._next_checkpoint = self._executor.instructions + STRETCH
+
     def _matters(self, state: PathState) -> bool:
         place = state.place
-        if self._relevance is None or place is None:
-            return True
+        return self._asks_all or place is None or self._branch_matters(place)
+
+    def _branch_matters(self, place: Place) -> bool:
         return self._relevance.matters(self._order, place.function, place.pc)
 
     # The pool.
 
     def _key(self, state: PathState) -> Key:
         """The place, and what is kept apart there."""
+        return (state.key, state.pc, state.calls, self.apart(state))
+
+    def apart(self, state: PathState, is_real: bool = False) -> Values:
+        """The values of what is kept apart, by number; those of real paths are compared, but not learned."""
         function = state.place.function if state.place is not None else 0
-        values: list[object] = [self._known(state.registers.get(self._stack_pointer))]
-        for item in self._apart:
-            if item[0] == "memory":
-                _, address, size, owner = item
-                if owner in (None, function):
-                    values.append(self._few(item, state.memory.load(address, size)))  # type: ignore[arg-type]
-            elif item[2] in (None, function):
-                values.append(self._few(item, state.registers.get(item[1])))  # type: ignore[call-overload]
-        return (state.key, state.pc, state.calls, tuple(values))
+        values: list[tuple[int, object]] = [(-1, self._known(state.registers.get(self._stack_pointer)))]
+        for owner in (None, function):
+            for number, item in self._apart_in.get(owner, ()):
+                if item[0] == "memory":
+                    value: object = state.memory.load(item[1], item[2])  # type: ignore[arg-type]
+                else:
+                    value = state.registers.get(item[1])  # type: ignore[call-overload]
+                values.append((number, self._few(item, value, is_real)))
+        return tuple(values)
 
     def _known(self, value: object) -> object:
         return "?" if isinstance(value, Term) else value
 
-    def _few(self, item: Apart, value: object) -> object:
+    def _few(self, item: Apart, value: object, is_real: bool) -> object:
         """What is kept apart may have a few values; a place with many is a counter, and is joined like any other."""
         if isinstance(value, Term):
             return "?"
         seen = self._values.setdefault(item, set())
-        if len(seen) < MOST_VALUES:
+        if len(seen) < MOST_VALUES and not is_real:
             seen.add(value)
         return value if value in seen else "?"
 
-    def _push(self, state: PathState, marks: frozenset[int]) -> None:
+    def _push(self, state: PathState, marks: frozenset[int], source: Node | None) -> None:
         key = self._key(state)
+        if source is not None:
+            node = key[1:]
+            self._edges.append((source, node))  # type: ignore[arg-type]
+            if _changed(source[2], key[3]):  # type: ignore[arg-type]
+                assert state.place is not None
+                self._relevance.note_change(state.place.function, source[0])
         slot = self._slots.get(key)
         if slot is not None:
             slot.state = self._joins.joined(slot.state, state, is_loop=False)
+            slot.is_kept = False
             slot.marks |= marks
             return
         self._pushed += 1
         self._slots[key] = Slot(state, marks)
-        self._places.setdefault(key[:3], []).append(key)
         heapq.heappush(self._pool, (state.key, self._pushed, key))
-
-    def _accompany(self, runs: list[PathState]) -> None:
-        """Real paths join the abstract states they belong to."""
-        for run in runs:
-            key = self._key(run)
-            there = self._places.get(key[:3], [])
-            fitting = [other for other in there if _fits(key[3], other[3])]  # type: ignore[arg-type]
-            for other in sorted(fitting, key=lambda other: other != key):
-                slot = self._slots[other]
-                if len(slot.runs) < MOST_RUNS:
-                    slot.runs.append(run)
-                    break
 
     # One place.
 
     def _explore(self, slot: Slot, key: Key) -> Verdict | None:
-        program, row, state = self._program, self._program.decoder.row, slot.state
+        program, row = self._program, self._program.decoder.row
+        if slot.is_kept:
+            slot.state = _again(slot.state)
+        state = slot.state
+        node: Node = key[1:]  # type: ignore[assignment]
         address = row.code_address(state.pc)
         if address in program.targets:
-            return self._hit(state, slot.runs, f"{address:#x}")
+            return self._hit(state, node, f"{address:#x}")
         if address in program.halts or address == row.code_address(program.return_sentinel):
             return None
         if state.calls is not None and state.calls.occurrences > DEEPEST_RECURSION:
@@ -243,7 +289,7 @@ class Simulation:
             result = self._executor.run(pending.pop())
             pending.extend(result.again)
             for lost in result.mismatches:
-                found = self._hit(lost, self._mismatching(slot.runs), f"return at {source:#x}")
+                found = self._hit(lost, node, f"return at {source:#x}")
                 if found is not None:
                     return found
             for transfer, successor in result.successors:
@@ -252,9 +298,8 @@ class Simulation:
         if self._executor.forked:
             marks |= {head for head, _ in around if any(_left(item, head, frame) for item in moved)}
         for successor in moved:
-            self._push(successor, marks)
+            self._push(successor, marks, node)
         self._tell(source)
-        self._advance(slot.runs, source)
         return None
 
     def _at_head(self, slot: Slot, key: Key) -> frozenset[int] | None:
@@ -282,50 +327,46 @@ class Simulation:
             if old is not None:
                 slot.state = self._joins.joined(old, state, is_loop=True)
         # Executing a state uses it up.
-        kept = slot.state.fork(slot.state.pc, dict(slot.state.registers), slot.state.memory.copy(), slot.state.model)
-        self._heads[where] = kept
+        self._heads[where] = _again(slot.state)
         return marks
 
-    # Real paths.
+    # A target seems to be reached.
 
-    def _advance(self, runs: list[PathState], source: int) -> None:
-        moved: list[PathState] = []
-        pending = list(runs)
-        while pending:
-            result = self._runner.run(pending.pop())
-            pending.extend(result.again)
-            for transfer, run in result.successors:
-                self._order.move(run, transfer, source)
-                if transfer is Transfer.RETURN and len(run.path.terms) > LONG_PATH:
-                    freeze(run, self._run_queries.table)
-                moved.append(run)
-        self._accompany(moved)
-
-    def _mismatching(self, runs: list[PathState]) -> list[PathState]:
-        found: list[PathState] = []
-        for run in runs:
-            twin = run.fork(run.pc, dict(run.registers), run.memory.copy(), run.model)
-            found += self._runner.run(twin).mismatches
-        return found
-
-    def _hit(self, state: PathState, runs: list[PathState], where: str) -> Verdict | None:
-        for run in runs:
-            found = replayed(self._program, run)
-            if isinstance(found, Verdict):
-                return self._with_statistics(found)
+    def _hit(self, state: PathState, node: Node, where: str) -> Verdict | None:
         place: Key = (state.pc, tuple(_addresses(state.calls)))
         self._hits[place] = self._hits.get(place, 0) + 1
-        if not self._with_runs and self._hits[place] > FEW_HITS:
-            raise Suspected
-        if self._refine(state):
-            raise Refined
-        if not self._with_runs:
-            raise Suspected
+        if self._hits[place] <= FEW_HITS and len(self._apart) < MOST_APART:
+            serial = self._refine(state)
+            if serial is not None:
+                raise Refined(serial)
+        self._searches += 1
+        if self._searches <= MOST_SEARCHES:
+            seconds = SHARE_OF_SEARCH * (self._deadline - time.monotonic())
+            search = DirectedSearch(
+                self._program,
+                self._runner,
+                self._run_queries,
+                self._order,
+                self.apart,
+                self._branch_matters,
+                self._tell,
+            )
+            found = search.run(self._first, self._edges, node, seconds)
+            if found is not None:
+                return self._with_statistics(found)
+        if not self._asks_all:
+            # Once more from the start, with every branch asked about.
+            self._asks_all = True
+            self._hits.clear()
+            raise Refined(0)
         self._open[f"{where} may be reached, but no input was found that does"] = None
         return None
 
-    def _refine(self, state: PathState) -> bool:
-        """Keeps apart what a join forgot and the way here depends on; latest first."""
+    def _suspicion(self) -> str:
+        return "".join(f"; {reason}" for reason in [*self._open][:1])
+
+    def _refine(self, state: PathState) -> int | None:
+        """Keeps apart what a join forgot and the way here depends on; latest first. The number of its variable."""
         origins, table = self._unknowns.origins, self._queries.table
         for term in reversed(state.path.terms):
             for variable in sorted((v for v in table.of(term) if v in origins), key=lambda v: -v.serial):
@@ -335,9 +376,10 @@ class Simulation:
                 elif item[0] == "register" and item[1] in self._ghosts:
                     item = (*item[:2], None)
                 if item not in self._apart:
-                    self._apart[item] = None
-                    return True
-        return False
+                    number = self._apart[item] = len(self._apart)
+                    self._apart_in.setdefault(item[-1], []).append((number, item))  # type: ignore[arg-type]
+                    return self._unknowns.number(variable)
+        return None
 
     def _on_stack(self, address: object) -> bool:
         assert isinstance(address, int)
@@ -384,9 +426,17 @@ def _addresses(calls: Calls | None) -> Iterator[int]:
         calls = calls.parent
 
 
-def _fits(run: tuple[object, ...], abstract: tuple[object, ...]) -> bool:
-    """Whether a path may belong to an abstract state, by what is known of what is kept apart."""
-    return all(b in ("?", a) or a == "?" for a, b in zip(run, abstract, strict=True))
+def _changed(before: Values, after: Values) -> bool:
+    """Whether something kept apart has another value; the stack pointer does not count."""
+    old = dict(before)
+    return any(number >= 0 and old.get(number, value) != value for number, value in after)
+
+
+def _again(state: PathState) -> PathState:
+    """A copy that can be executed."""
+    twin = state.fork(state.pc, dict(state.registers), state.memory.copy(), state.model)
+    twin.key = state.key
+    return twin
 
 
 def _left(state: PathState, head: int, frame: Calls | None) -> bool:

@@ -1,0 +1,253 @@
+"""From an abstract path to an input: real paths are followed towards a target, along the abstract graph only.
+
+The simulation tells which abstract node was entered from which. Going back from the target gives every node its
+distance; a node without one cannot lead there. From the entry, exact paths (`representatives`) are followed best first:
+by the distance of their node, with a surcharge for nodes that were visited often and for ways that the inputs at hand
+do not take, since these cost a question to the solver, and more where the way does not seem to matter (`relevance`).
+So a path goes straight through all that does not matter, by whatever inputs, and the solver is asked only where the
+target lies the other way. Where a path turns out to be impossible, the search goes on from the nearest way not taken.
+
+Ways that do not matter still leave conditions behind, which may stand against what does matter further on. Then inputs
+are asked for that only do what matters since the current function (or one around it) was entered, and the path is made
+once more from there with these, whichever ways they take in between. What is found is replayed; what is not found says
+nothing.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from mcveto.engines.order import Order
+from mcveto.engines.queries import Model, Queries
+from mcveto.engines.replay import replayed
+from mcveto.engines.simulation.hints import Possible
+from mcveto.engines.simulation.representatives import LONG_PATH, Fork, RunExecutor, freeze
+from mcveto.engines.state import Calls, Loops, PathState, Place
+from mcveto.logic import terms as t
+from mcveto.machine.pcode import Transfer
+from mcveto.program.program import Program
+from mcveto.verdict import Verdict
+
+Values = tuple[tuple[int, object], ...]
+"""What is kept apart, by number; "?" is any value."""
+Node = tuple[int, Calls | None, Values]
+"""Program counter, expected returns, what is kept apart."""
+
+
+class Anchor(NamedTuple):
+    """A path as it was when a call was made, and the calls around it."""
+
+    state: PathState
+    around: Anchor | None
+
+
+class Real(NamedTuple):
+    """A path, or a way not taken, with the calls it is within."""
+
+    item: PathState | Fork
+    anchor: Anchor | None
+
+
+COST_OF_QUESTION = 6
+COST_OF_VISIT = 12
+COST_OF_TURN = 4
+COST_OF_DETOUR = 60
+MOST_PATHS = 200_000
+MOST_SEEDS = 6
+MOST_ANCHORS = 4
+MOST_NODES = 3000
+
+
+class DirectedSearch:
+    def __init__(
+        self,
+        program: Program,
+        runner: RunExecutor,
+        queries: Queries,
+        order: Order,
+        apart: Callable[[PathState, bool], Values],
+        matters: Callable[[Place], bool],
+        tell: Callable[[int], None],
+    ) -> None:
+        self._program = program
+        self._runner = runner
+        self._queries = queries
+        self._order = order
+        self._apart = apart
+        self._matters = matters
+        self._tell = tell
+        self._possible = Possible(queries, MOST_NODES)
+        runner.matters = matters
+        self._seeds: dict[int, int] = {}
+        self._deadline = 0.0
+        self._pool: list[tuple[int, int, Real]] = []
+        self._pushed = 0
+        self._visits: dict[tuple[Node, Loops], int] = {}
+        self._distances: dict[tuple[int, Calls | None], list[tuple[Values, int]]] = {}
+
+    def run(
+        self,
+        first: PathState,
+        edges: Sequence[tuple[Node, Node]],
+        target: Node,
+        seconds: float,
+    ) -> Verdict | None:
+        """A confirmed violation at the target, or None."""
+        self._deadline = time.monotonic() + seconds
+        self._measure(edges, target)
+        self._runner.is_wanted = {pc for pc, _ in self._distances}.__contains__
+        start = self._runner.initial()
+        start.calls = first.calls  # equal call strings are the same object only below the same root
+        self._order.start(start)
+        found = self._straight(start, Anchor(_again(start), None))
+        while found is None and self._pool and not self._is_over():
+            _, _, (item, anchor) = heapq.heappop(self._pool)
+            found = self._straight(item, anchor) if isinstance(item, PathState) else self._other_way(item, anchor)
+        return found
+
+    def _is_over(self) -> bool:
+        return time.monotonic() > self._deadline or self._pushed > MOST_PATHS
+
+    # Distances.
+
+    def _measure(self, edges: Sequence[tuple[Node, Node]], target: Node) -> None:
+        before: dict[Node, dict[Node, None]] = {}
+        for source, node in edges:
+            before.setdefault(node, {})[source] = None
+        distances: dict[Node, int] = {target: 0}
+        pending = deque([target])
+        while pending:
+            node = pending.popleft()
+            for source in before.get(node, ()):
+                if source not in distances:
+                    distances[source] = distances[node] + 1
+                    pending.append(source)
+        for (pc, calls, values), distance in distances.items():
+            self._distances.setdefault((pc, calls), []).append((values, distance))
+
+    def _distance(self, node: Node) -> int | None:
+        known = self._distances.get(node[:2])
+        if known is None:
+            return None
+        values = dict(node[2])
+        return min((distance for abstract, distance in known if _fits(values, abstract)), default=None)
+
+    # Paths.
+
+    def _cost(self, place: Place, node: Node) -> int:
+        """What it costs that a node was visited before, and that loops have made turns."""
+        visits = self._visits[node, place.loops] = self._visits.get((node, place.loops), -1) + 1
+        return COST_OF_VISIT * visits + COST_OF_TURN * sum(turns for _, turns in place.loops)
+
+    def _wait(self, cost: int, item: Real) -> None:
+        self._pushed += 1
+        # The newest first: of equally good paths, the one at hand.
+        heapq.heappush(self._pool, (cost, -self._pushed, item))
+
+    def _other_way(self, fork: Fork, anchor: Anchor | None) -> Verdict | None:
+        """Follows the way not taken, if there are inputs for it."""
+        place = fork.state.place
+        assert place is not None
+        matters = self._matters(place)
+        possible = self._possible if matters else self._runner.possible
+        found = possible.model(fork.before, fork.condition, fork.model)
+        if isinstance(found, Model):
+            fork.state.model = found
+            return self._straight(fork.state, anchor)
+        return self._again_from(fork, anchor, place.pc) if matters else None
+
+    def _again_from(self, fork: Fork, anchor: Anchor | None, pc: int) -> Verdict | None:
+        """With inputs for what matters alone, from the entry of a function around."""
+        for _ in range(MOST_ANCHORS):
+            if anchor is None or self._seeds.get(pc, 0) >= MOST_SEEDS:
+                return None
+            start = anchor.state
+            known = set(start.path.terms)
+            wanted = [term for term in fork.before.terms if term not in known and term not in self._runner.incidental]
+            condition = t.conj([*wanted, fork.condition])
+            found = self._possible.model(start.path, condition, start.model)
+            if isinstance(found, Model):
+                self._seeds[pc] = self._seeds.get(pc, 0) + 1
+                seed = _again(start)
+                seed.model = found
+                return self._straight(seed, anchor)
+            anchor = anchor.around
+        return None
+
+    def _straight(self, state: PathState, anchor: Anchor | None) -> Verdict | None:
+        """A path as its inputs lead it, as long as it can lead to the target."""
+        row, targets = self._program.decoder.row, self._program.targets
+        while not self._is_over():
+            assert state.place is not None
+            self._tell(state.place.pc)
+            if row.code_address(state.pc) in targets and not state.script.decisions:
+                return self._confirmed(state)
+            ways = self._advance(state, anchor)
+            if isinstance(ways, Verdict):
+                return ways
+            if not ways:
+                return None
+            # Several only where a jump goes through a table.
+            ways.sort(key=lambda way: way[0])
+            for distance, other in ways[1:]:
+                self._wait(distance + COST_OF_QUESTION, other)
+            state, anchor = ways[0][1].item, ways[0][1].anchor  # type: ignore[assignment]
+        return None
+
+    def _advance(self, state: PathState, anchor: Anchor | None) -> Verdict | list[tuple[int, Real]]:
+        """One block: the ways on from it, with their distances."""
+        place = state.place
+        assert place is not None
+        source = place.pc
+        node: Node = (source, state.calls, self._apart(state, True))
+        here = self._distance(node) or 0
+        result = self._runner.run(state)
+        for lost in result.mismatches:
+            found = self._confirmed(lost)
+            if found is not None:
+                return found
+        best = here + 1
+        ways: list[tuple[int, Real]] = []
+        for transfer, run in result.successors:
+            self._order.move(run, transfer, source)
+            around = anchor
+            if transfer is Transfer.RETURN:
+                around = anchor.around if anchor is not None else None
+                if len(run.path.terms) > LONG_PATH and run.model is not None:
+                    freeze(run, self._queries.table)
+            elif transfer is Transfer.CALL:
+                around = Anchor(_again(run), anchor)
+            distance = self._distance((run.pc, run.calls, self._apart(run, True)))
+            if distance is not None:
+                ways.append((distance, Real(run, around)))
+                best = min(best, distance)
+        if self._runner.forks:
+            # If the inputs at hand lead away from the target, the other way is the one that leads to it.
+            cost = max(here - 1, 0) if best >= here else here + COST_OF_QUESTION
+            cost += self._cost(place, node)
+            if not self._matters(place):
+                cost += COST_OF_DETOUR
+            for fork in self._runner.forks:
+                self._wait(cost + COST_OF_QUESTION, Real(fork, anchor))
+        return ways
+
+    def _confirmed(self, run: PathState) -> Verdict | None:
+        if run.model is None:
+            return None
+        found = replayed(self._program, run)
+        return found if isinstance(found, Verdict) else None
+
+
+def _fits(real: dict[int, object], abstract: Values) -> bool:
+    """Whether a path may belong to an abstract state, by what is known of what is kept apart."""
+    return all(value == "?" or real.get(number, value) in ("?", value) for number, value in abstract)
+
+
+def _again(state: PathState) -> PathState:
+    twin = state.fork(state.pc, dict(state.registers), state.memory.copy(), state.model)
+    twin.key = state.key
+    return twin
