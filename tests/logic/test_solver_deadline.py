@@ -36,6 +36,7 @@ def test_waiting_alone_does_not_end_a_query(monkeypatch: pytest.MonkeyPatch) -> 
 def test_work_ends_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
     solver, clocks = asked(monkeypatch)
     clocks.worked += 1.9
+    clocks.waited += 2.1
     assert not solver._expired()
     clocks.worked += 0.2
     assert solver._expired()

@@ -159,6 +159,8 @@ class AutoDriver(Driver):
         self._paused = False
         self._ran_longer: set[Location] = set()
         self._fuzzed = False
+        self._looked_at = 0
+        self._recurses = False
         self._is_confirming = False
         """Whether what is asked is the last thing missing in a proof."""
         self._rounds = 0
@@ -214,10 +216,12 @@ class AutoDriver(Driver):
         return ask(seconds) if ask is not None and seconds > 0 else None
 
     def _is_recursive(self) -> bool:
-        """Whether calls were seen to recurse more than once or twice."""
-        return any(
-            count > SHALLOW for location in self.graph.by_location for count in Counter(location.frames or ()).values()
-        )
+        """Whether calls were seen to recurse more than once or twice; asked often, so looked at when locations come."""
+        if len(self.graph.by_location) > self._looked_at:
+            self._looked_at = len(self.graph.by_location)
+            strings = {location.frames for location in self.graph.by_location}
+            self._recurses = any(count > SHALLOW for frames in strings for count in Counter(frames or ()).values())
+        return self._recurses
 
     def _pause(self) -> None:
         """What others solve quickly should not have to wait for us: takes turns with paths, and asks splitting once."""

@@ -40,7 +40,7 @@ def long_loop(folder: Path, branch: int) -> Program:
 
 
 def test_the_code_behind_a_long_loop_is_part_of_the_proof(tmp_path: Path) -> None:
-    verdict = AutoDriver(long_loop(tmp_path, branch=0x75), Limits(seconds=60)).run()
+    verdict = AutoDriver(long_loop(tmp_path, branch=0x75), Limits(seconds=250)).run()
     assert verdict.kind == "proved"
     assert isinstance(verdict.proof, Proof)
     assert BASE + 14 in {node.location.pc for node in verdict.proof.nodes}

@@ -50,7 +50,7 @@ def test_late_iterations_are_those_of_a_short_loop() -> None:
 def test_late_iterations_of_a_long_loop_are_in_its_second_phase() -> None:
     _, late, _ = late_and_start("stride-safe")
     values = [max(state.values()) for state in late]
-    assert max(values) == 0x100000
+    assert 0x100000 - 4 <= max(values) <= 0x100000
     assert all(value <= 0x3000 or value % 4 == 0 for value in values)
 
 

@@ -64,16 +64,17 @@ class _Acceleration:
         while waiting and count < MAX_STATES:
             state = waiting.popleft()
             for step in self._system.steps_from[state.cut]:
-                for new in self._taken(step, state):
+                for number, new in enumerate(self._taken(step, state)):
                     if _key(new) not in seen and len(found[new.cut]) < MAX_PER_CUT:
                         seen.add(_key(new))
                         found[new.cut].append(new.cells)
-                        waiting.append(new)
+                        # From the last turn on first: that is where the next phase begins.
+                        (waiting.append if number else waiting.appendleft)(new)
                         count += 1
         return found
 
     def _taken(self, step: BigStep, state: _State) -> list[_State]:
-        """The states behind a step; of one that can be repeated those behind some and behind all of its turns."""
+        """The states behind a step; of one that can be repeated those behind all of its turns, and behind some."""
         if step.target is None or not self._holds(step, state.cells):
             return []
         first = self._behind(step, state.cells)

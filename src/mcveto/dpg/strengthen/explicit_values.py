@@ -240,8 +240,25 @@ class ExplicitValues:
                 for at, value in zip(mentioned, chosen, strict=True)
                 if value is not None
             }
-            result = self._simple[term, chosen] = substitute(term, known)
+            result = self._simple[term, chosen] = self._with_fixed_bytes(substitute(term, known))
         return result
+
+    def _with_fixed_bytes(self, term: Term) -> Term:
+        """The term with what it reads of memory that no run can change, such as an entry of a jump table."""
+        if term.op == "const" or not any(part.op == "load" for part in t.postorder([term])):
+            return term
+        space = self._system.program.space
+        fixed: dict[Term, Term] = {}
+        for part in t.postorder([term]):
+            if part.op != "load" or part.args[0].op != "memory" or part.args[1].op != "const":
+                continue
+            size, big_endian = part.data
+            addresses = [(part.args[1].data + i) & space.mask for i in range(size)]
+            content = [None if space.writable(at) else space.initial_byte(at) for at in addresses]
+            if None not in content:
+                known = bytes(byte for byte in content if byte is not None)
+                fixed[part] = t.const(int.from_bytes(known, "big" if big_endian else "little"), part.width)
+        return substitute(term, fixed)
 
     def _mentions(self, term: Term) -> tuple[int, ...]:
         """The numbers of the items that occur in a term."""

@@ -95,15 +95,20 @@ class BitwuzlaSolver(InProcessSolver):
         options.set(bitwuzla.Option.PRODUCE_MODELS, True)
         options.set(bitwuzla.Option.PRODUCE_UNSAT_ASSUMPTIONS, True)
         self._solver = bitwuzla.Bitwuzla(target.manager, options)
-        self._deadlines: tuple[float, float] | None = None
-        """Of the processor time of this thread, and of the time of day."""
+        self._limit: float | None = None
+        self._began = (0.0, 0.0)
+        """When the query began: by the time of day, and in processor time of this thread."""
         self._solver.configure_terminator(self._expired)
 
     def _expired(self) -> bool:
-        if self._deadlines is None:
+        """Whether the query has worked too long. What is decided should not depend on what else the machine does, as
+        far as there is time for it."""
+        if self._limit is None:
             return False
-        worked, waited = self._deadlines
-        return time.thread_time() > worked or time.monotonic() > waited
+        since, worked = self._began
+        waited = time.monotonic() - since
+        # Asked often, and the processor time is dearer to ask for: only where it can matter.
+        return waited > self._limit and (waited > WAITING * self._limit or time.thread_time() - worked > self._limit)
 
     def _push(self) -> None:
         self._solver.push()
@@ -115,10 +120,9 @@ class BitwuzlaSolver(InProcessSolver):
         self._solver.assert_formula(formula)
 
     def _check(self, assumptions: list[Any], timeout: float | None) -> Answer:
-        # What is decided should not depend on what else the machine does, as far as there is time for it.
-        self._deadlines = (
-            None if timeout is None else (time.thread_time() + timeout, time.monotonic() + WAITING * timeout)
-        )
+        self._limit = timeout
+        if timeout is not None:
+            self._began = time.monotonic(), time.thread_time()
         result = self._solver.check_sat(*assumptions)
         if result == bitwuzla.Result.SAT:
             return "sat"
