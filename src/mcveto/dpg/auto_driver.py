@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
+from mcveto.dpg.auto_ends import Decided, GiveUp, TooManyLocations
 from mcveto.dpg.driver import Driver, Limits, Progress
 from mcveto.dpg.evidence import evidence_of
 from mcveto.dpg.history import History
@@ -99,22 +100,6 @@ Otherwise = Callable[[Limits, bool], Verdict]
 Alongside = Callable[[float | None], Verdict | None]
 # What summaries of procedures decide in so many seconds, if anything.
 BySummaries = Callable[[float], Verdict | None]
-
-
-class GiveUp(Exception):
-    """This strategy has nothing more to try."""
-
-
-class TooManyLocations(Exception):
-    """Call strings make more locations than invariants can be found for."""
-
-
-class Decided(Exception):
-    """The other strategy has an answer."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__(verdict.headline)
-        self.verdict = verdict
 
 
 class _Runner(Runner):
@@ -364,10 +349,15 @@ class AutoDriver(Driver):
         return self._certified(system)
 
     def _explicit(self, system: System) -> Verdict | list[Path] | None:
-        """Enumerates the states of a protocol, if it is one: a proof, or paths out of the graph."""
+        """Enumerates the states of a protocol, if it is one: a proof, or tests that explore more."""
         found = ExplicitValues(system, [step for step in system.exits() if not self._excluded(system, step)]).search()
-        if found.paths:
-            return found.paths
+        size = self._size()
+        for path in found.paths:
+            result = self._follow(path)
+            if isinstance(result, Verdict):
+                return result
+        if self._size() > size:
+            return []
         if found.is_safe:
             self._is_confirming = True
             try:

@@ -35,6 +35,7 @@ MAX_STATES = 3000
 MAX_STEPS_TAKEN = 300_000
 MAX_REFINEMENTS = 40
 MAX_VALUES = 80
+MAX_WORK = 60_000
 PATHS_AT_ONCE = 12
 QUERY_SECONDS = 1.0
 
@@ -331,6 +332,8 @@ class ExplicitValues:
         waiting: list[Term] = []
         for step in (*self._inner, *self._exits):
             waiting += self._system.places.of_all(step.guard)
+        if len(set(waiting)) * len(self._inner) > MAX_WORK:
+            return {}  # nothing is enumerable then, and conditions alone are cheap
         while waiting:
             cell = waiting.pop()
             if cell in direct:
