@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Counts = dict[str, float | int]
 DEFAULT_TIMEOUT = 300.0
 _REPORT_SECONDS = 0.05
+# Reports that are kept of a search.
+_LOGGED = 100
 # Of the time left, and never more than so many seconds: the other ways should have their turn.
 SUMMARIES_SHARE = 0.4
 LONGEST_SUMMARIES = 300.0
@@ -136,6 +138,10 @@ class SearchProgress:
     counts: Counts = field(default_factory=dict)
     frontier: str = ""
     seconds: float = 0.0
+    executed: tuple[tuple[int, int], ...] = ()
+    """Blocks that runs have executed so far, if what happens is written down."""
+    followed: tuple[tuple[int, int], ...] = ()
+    """Blocks that symbolic paths have gone through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +149,8 @@ class Answer:
     verdict: Verdict
     subject: Subject | None
     """None if the search was ended before the program was loaded."""
+    log: tuple[SearchProgress, ...] = ()
+    """What the search said of itself on the way, if that was to be written down."""
 
 
 def require_available(what: str, value: str, known: dict[str, bool]) -> None:
@@ -162,6 +170,7 @@ def search(
     started = time.monotonic()
     subject: Subject | None = None
     last = SearchProgress()
+    log: list[SearchProgress] = []
 
     def on_message(message: Subject | SearchProgress) -> None:
         nonlocal subject, last
@@ -169,6 +178,11 @@ def search(
             subject = message
         else:
             last = message
+            if question.keeps_history:
+                log.append(replace(message, seconds=time.monotonic() - started, executed=(), followed=()))
+                if len(log) > _LOGGED:
+                    # Of a long search half of it is enough, and so on.
+                    del log[1::2]
 
     def on_tick() -> None:
         on_progress(replace(last, seconds=time.monotonic() - started))
@@ -186,7 +200,9 @@ def search(
         "cpu_seconds": finished.cpu_seconds,
         "peak_rss_mb": finished.peak_rss_mb,
     }
-    return Answer(replace(verdict, statistics=statistics), subject)
+    if finished.result is None:
+        verdict = replace(verdict, executed=last.executed, followed=last.followed)
+    return Answer(replace(verdict, statistics=statistics), subject, tuple(log))
 
 
 def _search_here(load: Callable[[], Program], question: Question, send: Send, started: float) -> Verdict:
@@ -231,7 +247,8 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
         now = time.monotonic()
         if now - told[0] >= _REPORT_SECONDS:
             told[0] = now
-            send(SearchProgress(counts, frontier))
+            blocks = (executed.executed(), executed.followed()) if question.keeps_history else ((), ())
+            send(SearchProgress(counts, frontier, 0.0, *blocks))
 
     history = None
     if question.keeps_history and question.engine == "dpg":
@@ -258,7 +275,7 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
     from mcveto.self_check import supported
 
     answer = attached.explained(supported(attached, verdict, question, remaining()))
-    return replace(answer, executed=executed.executed())
+    return replace(answer, executed=executed.executed(), followed=executed.followed())
 
 
 def _found(

@@ -86,6 +86,8 @@ class Verdict:
     """What happened in the search, if that was to be written down."""
     executed: tuple[tuple[int, int], ...] = ()
     """Blocks of code (address, size) that the concrete runs of the search executed."""
+    followed: tuple[tuple[int, int], ...] = ()
+    """Blocks that its symbolic paths went through."""
 
     @property
     def headline(self) -> str:

@@ -31,7 +31,7 @@ export interface Pages {
     path: string; name: string; sha256: string | null; isa: string | null; entry: string | null; is_model: boolean;
     checked: string[];
   };
-  verdict: { kind: string; headline: string; about: string | null; reason: string | null; at: string | null };
+  verdict: { kind: string; headline: string; about: string | null; reason: string | null; at: string | null; found_by?: string | null };
   story: string[]; tries: string[]; inputs: Input[]; again: string[]; why: Decision[]; why_left_out: string;
   confirmed_by: string[]; assumptions: string[]; warnings: string[]; notes: string[]; aftermath: string[];
   statistics: Record<string, number>; support: Record<string, unknown>;
@@ -39,7 +39,7 @@ export interface Pages {
   traces: Trace[]; complete: string | null; groups: Group[]; refinements: Refinement[]; runs: Run[];
   code: { functions: Func[]; executed: string[]; coverage: string; notes: string[] };
   invariants: Invariant[]; invariants_left_out: number;
-  timeline: { events: TimelineEvent[]; left_out: number; why_empty: string };
+  timeline: { events: TimelineEvent[]; left_out: number; why_empty: string; log?: [number, string, Record<string, number>][] };
 }
 
 export function readPages(): Pages {

@@ -4,7 +4,7 @@ import { Pages, TimelineEvent } from "./data";
 import { clear, h, plural, rovingFocus } from "./dom";
 import { GraphView, ViewEdge, ViewNode } from "./graphview";
 import { link, replaceRoute, Route } from "./router";
-import { addressLink } from "./words";
+import { addressLink, COUNTED as ALL_COUNTED } from "./words";
 
 const SIGNS: Record<string, string> = {
   begin: "●", run: "▶", split: "÷", refuted: "✂", "given up": "?", stage: "∀",
@@ -13,6 +13,7 @@ const NAMES: Record<string, string> = {
   begin: "begin", run: "run", split: "split", refuted: "refuted", "given up": "given up", stage: "stage",
 };
 const PLAY_MILLISECONDS = 700;
+const { seconds: _, cpu_seconds: __, peak_rss_mb: ___, ...COUNTED } = ALL_COUNTED;
 
 // Everything a graph ever has, with the events at which parts come and go.
 interface Lifetime { nodes: Map<string, { name: string; at: string; since: number; twinOf: string | null; isStart: boolean; endsStart: number }>;
@@ -20,9 +21,21 @@ interface Lifetime { nodes: Map<string, { name: string; at: string; since: numbe
 
 export function timelinePage(pages: Pages, route: Route): HTMLElement {
   if (!pages.timeline.events.length) {
-    return h("div", { class: "page narrow" }, h("h1", {}, "Timeline"), h("p", {}, pages.timeline.why_empty || "Nothing was recorded."));
+    return h("div", { class: "page narrow" }, h("h1", {}, "Timeline"), h("p", {}, pages.timeline.why_empty || "Nothing was recorded."), logTable(pages));
   }
   return new TimelinePage(pages, route).element;
+}
+
+// Of searches without a graph: what they said of themselves on the way.
+function logTable(pages: Pages): HTMLElement | false {
+  const log = pages.timeline.log ?? [];
+  if (!log.length) return false;
+  const names = Object.keys(COUNTED).filter((name) => log.some(([, , counts]) => counts[name] !== undefined));
+  const head = ["after", ...names.map((name) => COUNTED[name]!), "it was at"];
+  return h("section", {}, h("h2", {}, "How far the search was"),
+    h("table", { class: "log" }, h("thead", {}, h("tr", {}, head.map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, log.map(([seconds, where, counts]) => h("tr", {}, h("td", {}, `${seconds.toFixed(1)} s`),
+        names.map((name) => h("td", {}, (counts[name] ?? 0).toLocaleString("en"))), h("td", { class: "mono wide" }, where))))));
 }
 
 class TimelinePage {

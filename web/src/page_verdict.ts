@@ -3,17 +3,12 @@
 import { Pages } from "./data";
 import { h, plural } from "./dom";
 import { link } from "./router";
-import { addressLink, copyButton, inputTable, SIGNS } from "./words";
+import { addressLink, copyButton, COUNTED, inputTable, SIGNS } from "./words";
 
 const SHOWN = 40;
 const INPUTS_SHOWN = 12;
 const TITLES: Record<string, string> = {
   violated: "The program can be broken", proved: "The program is safe in this respect", unknown: "Not known",
-};
-const COUNTED: Record<string, string> = {
-  seconds: "seconds", cpu_seconds: "seconds of processor time", peak_rss_mb: "MB of memory", concrete_runs: "runs",
-  symbolic_runs: "symbolic runs", refinements: "refinements", lemmas: "lemmas", solver_calls: "solver calls",
-  instructions_executed: "instructions executed", locations: "locations", nodes: "nodes of the graph",
 };
 
 export function verdictPage(pages: Pages): HTMLElement {
@@ -22,11 +17,15 @@ export function verdictPage(pages: Pages): HTMLElement {
   return h("div", { class: "page narrow" },
     h("section", { class: `banner ${kind}` },
       h("h1", {}, h("span", { class: "sign", "aria-hidden": "true" }, SIGNS[kind] ?? "?"), title),
+      kind === "violated" && h("p", { class: "inshort" }, inShort(pages)),
       h("p", { class: "headline" }, pages.verdict.headline)),
     h("section", {}, h("h2", {}, kind === "violated" ? "What happens" : "What this means"),
       h("ol", { class: "story" }, pages.story.map((line) => h("li", {}, line)))),
     pages.tries.length > 0 && h("section", {}, h("h2", {}, "What to try"), list(pages.tries)),
     pages.inputs.length > 0 && inputs(pages),
+    kind === "unknown" && (pages.timeline.log ?? []).length > 0 && h("p", { class: "actions" },
+      h("a", { class: "button", href: link("timeline") }, "See how far the search was"),
+      pages.code.executed.length > 0 && h("a", { class: "button", href: link("code") }, "See which code it looked at")),
     pages.traces.length > 0 && h("p", { class: "actions" },
       h("a", { class: "button", href: link("traces") }, pages.traces.length > 1 ? `See all ${pages.traces.length} traces` : "See the run, step by step"),
       pages.runs.length > 0 && h("a", { class: "button", href: link("code", firstAddress(pages), { trace: firstWithRun(pages), step: lastStep(pages) }) },
@@ -40,9 +39,18 @@ export function verdictPage(pages: Pages): HTMLElement {
     pages.aftermath.length > 0 && h("section", {}, h("h2", {}, "After the violation"), list(pages.aftermath)),
     pages.warnings.length > 0 && h("section", { class: "warning" }, h("h2", {}, "⚠ Warnings"), list(pages.warnings)),
     pages.assumptions.length > 0 && h("section", {}, h("h2", {}, "What it rests on"),
-      h("p", {}, "The answer holds if these assumptions do:"), list(pages.assumptions)),
+      h("p", {}, kind === "unknown" ? "These assumptions were made:" : "The answer holds if these assumptions do:"), list(pages.assumptions)),
     pages.notes.length > 0 && h("section", {}, h("h2", {}, "Notes"), list(pages.notes)),
     details(pages));
+}
+
+// The whole answer in a line: what goes wrong, and with which input.
+function inShort(pages: Pages): string {
+  const what = pages.verdict.reason ?? pages.traces.find((trace) => trace.means !== "")?.means ?? "";
+  const calls = pages.inputs.filter((input) => input.name !== "").map((input) => input.value);
+  const some = calls.slice(0, 6).join(", ") + (calls.length > 6 ? ", …" : "");
+  const input = calls.length ? `With input ${some}` : pages.inputs.length ? "With the input below" : "Whatever happens";
+  return what === "" ? "" : `${pages.subject.is_model ? "A run of the model" : input}: ${what}.`;
 }
 
 function list(lines: string[]): HTMLElement {
@@ -101,7 +109,8 @@ function invariants(pages: Pages): HTMLElement {
 }
 
 function refinements(pages: Pages): HTMLElement {
-  return h("section", {}, h("h2", {}, "What every violation passes"), h("ul", {}, pages.refinements.map((item) => h("li", {},
+  return h("section", {}, h("h2", {}, "What every violation passes"),
+    h("p", {}, "No run breaks the property without one of these; the cause is often there or just behind it."), h("ul", {}, pages.refinements.map((item) => h("li", {},
     item.is_event ? `${item.nodes.slice(0, 4).join(" or ")}, where ${item.what} happens` : item.what,
     item.lines.length > 0 && [h("p", {}, "If what follows is then allowed, refine the property:"), h("pre", {}, item.lines.join("\n"))]))));
 }
@@ -110,6 +119,7 @@ function details(pages: Pages): HTMLElement {
   const facts: [string, string][] = [
     ["file", pages.subject.path], ["SHA-256", pages.subject.sha256 ?? "–"], ["instruction set", pages.subject.isa ?? "–"],
     ["entry", pages.subject.entry ?? "–"], ["command", pages.command.join(" ")], ["mcveto", pages.mcveto],
+    ...(pages.verdict.found_by ? [["found by", `engine ${pages.verdict.found_by}`] as [string, string]] : []),
     ...Object.entries(pages.statistics).map(([name, value]): [string, string] => [COUNTED[name] ?? name, value.toLocaleString("en")]),
     ...Object.entries(pages.support).map(([name, value]): [string, string] => [name.replaceAll("_", " "), String(value)]),
   ];

@@ -36,3 +36,10 @@ export function copyButton(text: string): HTMLElement {
   } }, "copy");
   return button;
 }
+
+// What is counted in a search.
+export const COUNTED: Record<string, string> = {
+  seconds: "seconds", cpu_seconds: "seconds of processor time", peak_rss_mb: "MB of memory", concrete_runs: "runs",
+  symbolic_runs: "symbolic runs", refinements: "refinements", lemmas: "lemmas", solver_calls: "solver calls",
+  instructions_executed: "instructions executed", locations: "locations", nodes: "nodes of the graph",
+};

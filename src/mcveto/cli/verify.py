@@ -195,15 +195,19 @@ def _pages(
     from mcveto.cli.main import VERSION
     from mcveto.program.program import load_program
     from mcveto.property.attach import attach
-    from mcveto.viewer.page_data import unloaded_pages, verdict_pages
+    from mcveto.viewer.page_data import add_log, unloaded_pages, verdict_pages
 
     command = ["mcveto", *sys.argv[1:]]
+    log = [(item.seconds, item.frontier, item.counts) for item in answer.log]
     if answer.subject is None:
-        return unloaded_pages(answer.verdict, version=VERSION, command=command, path=binary or spec.binary or "")
+        pages = unloaded_pages(answer.verdict, version=VERSION, command=command, path=binary or spec.binary or "")
+        add_log(pages, log)
+        return pages
     program = load_program(binary, spec)
     attached = attach(program, question.events)
     targets = sorted(program.targets)
     pages = verdict_pages(answer.verdict, attached, version=VERSION, command=command, targets=targets)
+    add_log(pages, log)
     return {**pages, "again": run_again(binary, options, answer.verdict)}
 
 

@@ -262,7 +262,9 @@ class _Extraction:
             for call in exits.calls:
                 for target in call:
                     arrivals[target] = arrivals.get(target, 0) + 2
-        inner = {pc for pc, count in arrivals.items() if count == 1 and pc not in self.events}
+        # Where a run ends there is a node, too: an event just before it happens when that is gone to.
+        ends = {pc for pc, exits in self.exits.items() if not (exits.direct or exits.calls or exits.returns)}
+        inner = {pc for pc, count in arrivals.items() if count == 1 and pc not in self.events and pc not in ends}
         model = Model(self.program.image.path.rpartition("/")[2] or "program")
         control = model.control(NO_CONTROL)
         addresses: dict[str, int] = {}
@@ -281,6 +283,7 @@ class _Extraction:
 
     def _rules(self, pc: int, inner: set[int]) -> Iterable[tuple[int, ...]]:
         """What the node at `pc` is replaced by on the stack."""
+        node = pc
         seen = {pc}
         while True:
             exits = self.exits.get(pc)
@@ -289,7 +292,7 @@ class _Extraction:
             if len(exits.direct) == 1 and not exits.calls and not exits.returns and exits.direct[0] in inner:
                 pc = exits.direct[0]
                 if pc in seen:
-                    return []  # an endless loop without an exit
+                    return [(node,)]  # an endless loop without an exit
                 seen.add(pc)
                 continue
             found: list[tuple[int, ...]] = [(target,) for target in exits.direct]

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from mcveto.dpg.executed import note_path
 from mcveto.dpg.location import Blocks
 from mcveto.engines.dead_operations import pruned
 from mcveto.engines.domain import PathDomain, as_term, as_value
@@ -113,6 +114,7 @@ class Executor:
                 self._instruction = instruction
                 self._interpreter.execute(instruction, domain)
             last = self._instruction = block[-1]
+            note_path(self._row.code_address(block[0].pc), last.pc + last.size - block[0].pc)
             state.steps += len(block)
             self.instructions += len(block)
             state.pc = last.pc

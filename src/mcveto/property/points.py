@@ -3,13 +3,14 @@
 A call of a function is its entry instruction; a return from it is every instruction of its body that returns. The body
 is found by following direct jumps from the entry, never past calls. What would make this guess wrong is refused: code
 that the program can overwrite, a body with computed jumps whose targets are not certain (see `jump_targets`), a jump to
-the beginning of another function (a tail call, whose return is the other one's), and a jump back to the function's own
-entry (which is no call).
+the beginning of another function (a tail call, whose return is the other one's; what is called anywhere is a function,
+whether the file says so or not), and a jump back to the function's own entry (which is no call). Where the body cannot
+be told, a return is known by where it goes: behind the calls of the function, if these are certain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from mcveto.errors import UsageError
@@ -87,18 +88,80 @@ def instruction_at(program: Program, pc: int, what: str) -> Instruction:
 
 
 def _of_function(program: Program, entry: int, point: Point) -> list[Place]:
-    return _Body(program, entry, point).places()
+    if point.kind is not PointKind.RETURN:
+        return _Body(program, entry, point).places()
+    followed = _Followed(program)
+    try:
+        return _Body(program, entry, point, followed.called).places()
+    except UsageError:
+        sites = followed.returned_to(entry)
+        if sites is None:
+            raise
+        return [Place(site, False) for site in sites]
+
+
+class _Followed:
+    """The code that is reached from the program's entry by direct jumps and calls, as far as it goes."""
+
+    def __init__(self, program: Program) -> None:
+        self._calls: dict[int, set[int]] = {}
+        """Where calls of a function return to."""
+        self._jumped_to: set[int] = set()
+        self._is_all = True
+        row = program.decoder.row
+        seen: set[int] = set()
+        worklist = [program.entry]
+        while worklist:
+            pc = worklist.pop()
+            if pc in seen or row.code_address(pc) in program.halts:
+                continue
+            seen.add(pc)
+            if len(seen) > MAX_BODY:
+                self._is_all = False
+                return
+            try:
+                instruction = instruction_at(program, pc, "code")
+            except Unsupported:
+                continue
+            except UsageError:
+                self._is_all = False
+                continue
+            called = [op.inputs[0].offset | (pc & row.mode_mask) for op in instruction.ops if op.opcode == "CALL"]
+            self._is_all = self._is_all and all(op.opcode != "CALLIND" for op in instruction.ops)
+            for target, way in _jumps(program, instruction):
+                if way == "computed":
+                    self._is_all = False
+                    continue
+                if way == "after call":
+                    for entry in called:
+                        self._calls.setdefault(entry, set()).add(target)
+                elif way == "jump":
+                    self._jumped_to.add(target)
+                worklist.append(target)
+            worklist += called
+
+    @property
+    def called(self) -> set[int]:
+        """Functions, by being called."""
+        return set(self._calls)
+
+    def returned_to(self, entry: int) -> list[int] | None:
+        """Where the function returns to, if control comes there in no other way and that is certain."""
+        sites = self._calls.get(entry, set())
+        if not self._is_all or not sites or entry in self._jumped_to or sites & self._jumped_to:
+            return None
+        return sorted(sites)
 
 
 class _Body:
     """The instructions of a function, followed from its entry; raises UsageError for what would be a guess."""
 
-    def __init__(self, program: Program, entry: int, point: Point) -> None:
+    def __init__(self, program: Program, entry: int, point: Point, called: Collection[int] = ()) -> None:
         self._program = program
         self._entry = entry
         self._point = point
         self._wants_returns = point.kind is PointKind.RETURN
-        self._starts = _function_starts(program)
+        self._starts = _function_starts(program) | {program.decoder.row.code_address(pc) for pc in called}
         self._instructions: dict[int, Instruction | None] = {}
         self._before: dict[int, list[int]] = {}
         # Where control also comes from elsewhere.

@@ -7,7 +7,7 @@ The text in it comes from binaries and files of others; the pages treat it as te
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePath
@@ -22,6 +22,7 @@ from mcveto.counterexamples.machine_code import MachineFound, Tried
 from mcveto.counterexamples.machine_rendering import completeness
 from mcveto.counterexamples.rendering import count_text
 from mcveto.dpg.history import History
+from mcveto.machine.faults import Unsupported
 from mcveto.program.inputs import ConsumedInput
 from mcveto.program.program import Program
 from mcveto.property.attach import Attached
@@ -64,7 +65,14 @@ def empty_pages(version: str, command: Sequence[str], path: str) -> Data:
             "is_model": False,
             "checked": [],
         },
-        "verdict": {"kind": "unknown", "headline": "UNKNOWN", "about": None, "reason": None, "at": None},
+        "verdict": {
+            "kind": "unknown",
+            "headline": "UNKNOWN",
+            "about": None,
+            "reason": None,
+            "at": None,
+            "found_by": None,
+        },
         "story": [],
         "tries": [],
         "inputs": [],
@@ -87,7 +95,7 @@ def empty_pages(version: str, command: Sequence[str], path: str) -> Data:
         "code": {"functions": [], "executed": [], "coverage": "", "notes": []},
         "invariants": [],
         "invariants_left_out": 0,
-        "timeline": {"events": [], "left_out": 0, "why_empty": ""},
+        "timeline": {"events": [], "left_out": 0, "why_empty": "", "log": []},
     }
 
 
@@ -113,7 +121,7 @@ def verdict_pages(
     replayed: Replayed | str = "there is no violation to run"
     if verdict.kind == "violated":
         replayed = replayed_violation(program, verdict.about, verdict.inputs, attached.automata)
-    code = _code(data, program, [replayed], history)
+    code = _code(data, program, [replayed], history, verdict)
     if verdict.kind == "violated":
         data["story"] = violated_story(verdict, code, replayed, program.entry)
         _add_run(data, program, code, replayed, verdict.inputs, verdict.reason)
@@ -141,6 +149,7 @@ def verdict_summary(data: Data, verdict: Verdict) -> None:
         "about": verdict.about or None,
         "reason": verdict.reason or None,
         "at": None if verdict.at is None else f"{verdict.at:#x}",
+        "found_by": verdict.found_by or None,
     }
     data["inputs"] = _inputs(verdict.inputs)
     data["confirmed_by"] = list(verdict.confirmed_by)
@@ -183,9 +192,19 @@ def _automaton_record(automaton: Typestate) -> Data:
     }
 
 
-def _code(data: Data, program: Program, replays: Sequence[Replayed | str], history: History | None) -> Code:
+def _code(
+    data: Data,
+    program: Program,
+    replays: Sequence[Replayed | str],
+    history: History | None,
+    verdict: Verdict | None = None,
+) -> Code:
     """The listing, with what the search and the runs shown executed."""
     executed: set[int] = set(history.executed) if history is not None else set()
+    what = "all runs of the search" if history is not None else "the runs shown; those of the search are not recorded"
+    if history is None and verdict is not None and (verdict.executed or verdict.followed):
+        executed |= _in_blocks(program, (*verdict.executed, *verdict.followed))
+        what = "all runs and symbolic paths of the search, until it ended"
     jumps = Jumps()
     for replayed in replays:
         if isinstance(replayed, Replayed):
@@ -195,7 +214,6 @@ def _code(data: Data, program: Program, replays: Sequence[Replayed | str], histo
                     known.setdefault(pc, set()).update(targets)
     code = Code(program, executed, jumps)
     code_address = program.decoder.row.code_address
-    what = "all runs of the search" if history is not None else "the runs shown; those of the search are not recorded"
     data["code"] = {
         "functions": code.record(),
         "executed": [f"{address:#x}" for address in sorted({code_address(pc) for pc in executed})],
@@ -203,6 +221,23 @@ def _code(data: Data, program: Program, replays: Sequence[Replayed | str], histo
         "notes": list(code.notes),
     }
     return code
+
+
+def _in_blocks(program: Program, blocks: Iterable[tuple[int, int]]) -> set[int]:
+    """The program counters of the instructions in blocks of code (address, size)."""
+    found: set[int] = set()
+    for address, size in blocks:
+        pc = address
+        while pc < address + size and pc not in found:
+            code = program.space.fixed_bytes(pc, min(program.decoder.row.longest_unit(pc), address + size - pc))
+            if code is None:
+                break
+            found.add(pc)
+            try:
+                pc += program.decoder.decode(pc, code).size or 1
+            except Unsupported:
+                break
+    return found
 
 
 def _add_run(
@@ -425,7 +460,7 @@ def _add_history(
     data: Data, program: Program, code: Code, history: History | None, automata: Sequence[Typestate]
 ) -> None:
     if history is None:
-        data["timeline"]["why_empty"] = "nothing was recorded: the engine is not dpg, or the search was cut off"
+        data["timeline"]["why_empty"] = "the search has no graph to replay: its engine is not dpg, or it was cut off"
         return
     address = program.decoder.row.code_address
     data["invariants"] = [
@@ -448,4 +483,12 @@ def _add_history(
         ]
         at = None if event.at is None else f"{address(event.at):#x}"
         events.append([event.kind, event.seconds, _readable(event.text, automata), at, event.graph, changes])
-    data["timeline"] = {"events": events, "left_out": history.left_out, "why_empty": ""}
+    data["timeline"] |= {"events": events, "left_out": history.left_out, "why_empty": ""}
+
+
+def add_log(data: Data, log: Iterable[tuple[float, str, Mapping[str, float | int]]]) -> None:
+    """What the search said of itself: when, where it was, and how much it had done by then."""
+    data["timeline"]["log"] = [
+        [round(seconds, 1), where, {name: counts[name] for name in STATISTICS if name in counts}]
+        for seconds, where, counts in log
+    ]

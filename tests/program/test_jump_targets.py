@@ -1,0 +1,76 @@
+"""Targets of computed jumps from the instructions before them."""
+
+from __future__ import annotations
+
+import struct
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from mcveto.machine.pcode import Instruction
+from mcveto.program.jump_targets import JumpTargets
+from mcveto.program.program import Program
+from mcveto.program.spec import RegionPermissions, Spec
+from tests.program.raw_programs import BASE, raw_program
+
+TABLE = BASE + 0x80
+ENTRIES = [BASE + 0x40, BASE + 0x50, BASE + 0x60, BASE + 0x50, BASE + 0x70]
+BEYOND = BASE + 0x48
+# The index is in EBX: cmp ebx,4; ja away; and eax,3; jmp [ebx*4 + TABLE].
+SWITCH = bytes.fromhex("83fb04 7720 83e003 ff249d") + struct.pack("<I", TABLE)
+# As compilers do without optimising: the index is read from the frame again after the test.
+FROM_FRAME = bytes.fromhex("8b45fc 83f804 7720 8b45fc 8b0485") + struct.pack("<I", TABLE) + bytes.fromhex("ffe0")
+# The same, with a write to who knows where in between.
+OVERWRITTEN = FROM_FRAME[:8] + bytes.fromhex("8911") + FROM_FRAME[8:]
+
+
+def program(folder: Path, code: bytes, permissions: str = "rx") -> Program:
+    table = struct.pack("<6I", *ENTRIES, BEYOND)
+    content = code.ljust(0x80, b"\x90") + table.ljust(0x80, b"\0")
+    return raw_program(folder, "x86-32", Spec(regions=(RegionPermissions(BASE, 0x100, permissions),)), content)
+
+
+def targets(subject: Program, code: bytes, joined: int | None = None) -> set[int] | None:
+    """Of the last instruction of the code; `joined` is one that control also comes to from elsewhere."""
+    found: dict[int, Instruction] = {}
+    pc = BASE
+    while pc < BASE + len(code):
+        found[pc] = subject.decoder.decode(pc, code[pc - BASE :])
+        pc += found[pc].size
+    order = sorted(found)
+    before: dict[int, list[int]] = {BASE: [], **{at: [last] for last, at in pairwise(order)}}
+    last = found[order[-1]]
+    return JumpTargets(subject).of(last, lambda at: None if at in (BASE, joined) else before[at], found.get)
+
+
+@pytest.mark.parametrize("code", [SWITCH, FROM_FRAME], ids=["register", "frame"])
+def test_a_switch_goes_where_its_table_says_and_no_farther(tmp_path: Path, code: bytes) -> None:
+    assert targets(program(tmp_path, code), code) == set(ENTRIES)
+
+
+def test_a_table_that_can_be_written_says_nothing(tmp_path: Path) -> None:
+    subject = program(tmp_path, SWITCH, "rwx")
+    assert targets(subject, SWITCH) is None
+
+
+def test_an_index_that_may_have_been_overwritten_says_nothing(tmp_path: Path) -> None:
+    assert targets(program(tmp_path, OVERWRITTEN), OVERWRITTEN) is None
+
+
+def test_a_test_that_control_can_come_around_says_nothing(tmp_path: Path) -> None:
+    subject = program(tmp_path, SWITCH)
+    assert targets(subject, SWITCH, joined=BASE + 5) is None
+    # To the test itself it may come from wherever it likes.
+    assert targets(subject, SWITCH, joined=BASE) == set(ENTRIES)
+
+
+def test_a_call_through_a_table(tmp_path: Path) -> None:
+    # and ecx,1; call [ecx*4 + TABLE]
+    code = bytes.fromhex("83e101 ff148d") + struct.pack("<I", TABLE)
+    assert targets(program(tmp_path, code), code) == set(ENTRIES[:2])
+
+
+def test_a_target_that_is_any_value_is_not_guessed(tmp_path: Path) -> None:
+    code = bytes.fromhex("83e0fc ffe0")  # and eax,-4; jmp eax
+    assert targets(program(tmp_path, code), code) is None
