@@ -23,7 +23,7 @@ from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
 
 MAX_STOPS = 100_000
-FOLLOWER_SECONDS = 10.0
+FOLLOWER_SECONDS = 5.0
 # Instructions until the first look at whether the run is in a loop that can be skipped, and between two later ones.
 FIRST_SLICE = 20_000
 LONGEST_SLICE = 1_000_000
