@@ -23,9 +23,10 @@ from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
 
 MAX_STOPS = 100_000
-FOLLOWER_SECONDS = 10.0
-# Instructions between two looks at whether the run is in a loop that can be skipped.
-SLICE = 50_000
+FOLLOWER_SECONDS = 5.0
+# Instructions until the first look at whether the run is in a loop that can be skipped, and between two later ones.
+FIRST_SLICE = 20_000
+LONGEST_SLICE = 1_000_000
 
 
 class StoppingMachine(CompiledMachine):
@@ -48,6 +49,7 @@ class LongRun:
         assert isinstance(machine, StoppingMachine)
         self.machine = machine
         self._accelerator = Accelerator(machine)
+        self._slice = FIRST_SLICE
         self._row = program.decoder.row
         self.stops = frozenset(self._row.code_address(pc) for pc in program.hooks)
         self._ends = machine.halts
@@ -63,11 +65,12 @@ class LongRun:
         """Runs to the next stop or to a target; why it does not come to one."""
         end = self.steps + max_steps
         while True:
-            outcome = self.machine.run(min(SLICE, end - self.steps))
+            outcome = self.machine.run(min(self._slice, end - self.steps))
             self.steps += outcome.steps
             if outcome.kind != "limit" or self.steps >= end:
                 break
             self.steps += self._accelerator.skip(end - self.steps)
+            self._slice = min(2 * self._slice, LONGEST_SLICE)
         if outcome.kind == "target" or (outcome.kind == "halted" and self.is_at_stop):
             return ""
         if outcome.kind == "limit":

@@ -68,7 +68,7 @@ LONGEST_TURN = 8.0
 # Of the time that this strategy has taken since the last turn of the others.
 TURNS_SHARE = 1.0
 # Before summaries of a recursion are looked for: many end by themselves.
-BEFORE_SUMMARIES = 0.05
+BEFORE_SUMMARIES = 0.1
 PROOF_SECONDS = 2.0
 PAUSE_AFTER = 15.0
 PAUSE_SECONDS = 6.0

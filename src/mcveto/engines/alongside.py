@@ -9,7 +9,6 @@ decided the same way each time.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,10 +20,23 @@ from mcveto.verdict import Verdict
 
 FIRST_STATES = 600
 MORE_STATES = 1000
+# Processor seconds after which a counted turn ends all the same, looked at after so many states.
 LONGEST_COUNTED = 0.6
+STATES_AT_ONCE = 20
 # Seconds for one question to the solver; an exploration that got stuck on one starts over with the next.
 QUERY_SECONDS = (0.5, 4.0, 30.0)
 POLICIES = {"symex": Policy(merges=False, asks_at_forks=True), "bmc": Policy(merges=True, asks_at_forks=False)}
+
+
+def _counted(exploration: Exploration | LongRuns, states: int) -> Verdict | None:
+    """How busy the machine is makes no difference to what is found."""
+    end = time.process_time() + LONGEST_COUNTED
+    while states > 0 and time.process_time() < end:
+        verdict = exploration.advance(min(STATES_AT_ONCE, states))
+        if verdict is not None:
+            return verdict
+        states -= STATES_AT_ONCE
+    return None
 
 
 def is_final(verdict: Verdict | None) -> bool:
@@ -47,12 +59,15 @@ class Alongside:
     def turn(self, seconds: float | None) -> Verdict | None:
         """What is found in so many seconds, or (None) in so many states, if it decides."""
         states, self._states = self._states, MORE_STATES
-        share = LONGEST_COUNTED if seconds is None else seconds / max(1, len(self._explorations))
+        share = 0.0 if seconds is None else seconds / max(1, len(self._explorations))
         turns = list(self._explorations.items())
         if seconds is not None:
             turns.reverse()  # what runs find is confirmed soonest
         for name, exploration in turns:
-            verdict = exploration.advance(states if seconds is None else math.inf, time.monotonic() + share)
+            if seconds is None:
+                verdict = _counted(exploration, states)
+            else:
+                verdict = exploration.advance(until=time.monotonic() + share)
             if verdict is None:
                 continue
             if verdict.kind != "unknown":

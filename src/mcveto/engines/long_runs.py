@@ -22,10 +22,11 @@ from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict, VerdictInput
 
-# Instructions that count like one state of an exploration, the first time and later.
-FIRST_STEPS_PER_STATE = 100
-STEPS_PER_STATE = 1000
-SLICE = 50_000
+# Instructions that count like one state of an exploration.
+STEPS_PER_STATE = 200
+# A run goes on for so many instructions at once, then for twice as many, …: where it is interrupted it warms up again.
+FIRST_SLICE = 20_000
+LONGEST_SLICE = 1_000_000
 FIRST_STEPS = 20_000
 FARTHEST = 1 << 40
 GROWTH = 8
@@ -52,6 +53,7 @@ class _LongRun:
         machine = program.machine(source, make=CompiledMachine)
         self.machine = machine
         self.accelerator = Accelerator(machine)
+        self.slice = FIRST_SLICE
         self.steps = 0
         self.seconds = 0.0
 
@@ -63,6 +65,7 @@ class LongRuns:
         self._seed = seed
         self._made = 0
         self._limit = FIRST_STEPS
+        self._credit = 0.0
         self._started: list[_LongRun] | None = None
         self.instructions = 0
         self.got_stuck = False
@@ -77,11 +80,10 @@ class LongRuns:
 
     def advance(self, states: float = math.inf, until: float = math.inf) -> Verdict | None:
         """Runs for so long; None if there is more to run."""
-        budget = states * STEPS_PER_STATE
         if self._started is None:
             self._started = [self._new()]
-            budget = states * FIRST_STEPS_PER_STATE
-        while budget > 0 and time.monotonic() < until:
+        self._credit = min(self._credit, 0) + states * STEPS_PER_STATE
+        while self._credit > 0 and time.monotonic() < until:
             run = next((run for run in self._started if run.steps < self._limit), None)
             if run is None:
                 self._more()
@@ -89,9 +91,7 @@ class LongRuns:
             if self._is_too_long(run):
                 self._started.remove(run)
             else:
-                steps = int(min(SLICE, budget, self._limit - run.steps))
-                budget -= steps
-                found = self._go_on(run, steps)
+                found = self._go_on(run, min(run.slice, self._limit - run.steps))
                 if found is not None:
                     return found
             if not self._started:
@@ -102,6 +102,8 @@ class LongRuns:
         assert self._started is not None
         before = time.monotonic()
         outcome = run.machine.run(steps)
+        self._credit -= outcome.steps
+        run.slice = min(2 * run.slice, LONGEST_SLICE)
         run.steps += outcome.steps
         if outcome.kind == "limit":
             run.accelerator.skip(FARTHEST)
