@@ -270,13 +270,15 @@ def _found(
     history: History | None = None,
 ) -> Verdict:
     """What is found; large programs are simulated first."""
-    if question.engine == "dpg" and question.strategy == "auto" and question.fold == "auto":
+    is_auto = question.engine == "dpg" and question.strategy == "auto" and question.fold == "auto"
+    if is_auto or question.engine == "cegar":
         from mcveto.engines.simulation.size import VERY_LARGE, is_large
 
-        if is_large(program):
+        is_very_large = is_large(program, VERY_LARGE)
+        if is_very_large or (is_auto and is_large(program)):
             from mcveto.engines.simulation.simulate import simulate
 
-            share = _SHARE_IF_VERY_LARGE if is_large(program, VERY_LARGE) else _SHARE_OF_SIMULATION
+            share = _SHARE_IF_VERY_LARGE if is_very_large else _SHARE_OF_SIMULATION
             verdict = simulate(program, share * remaining(), tell)
             if verdict.kind != "unknown":
                 return replace(verdict, found_by="simulation")
