@@ -16,7 +16,7 @@ from mcveto.engines.path import KeyTable
 from mcveto.engines.path import Path as Conditions
 from mcveto.engines.simulation.simulate import simulate
 from mcveto.engines.simulation.size import is_large
-from mcveto.engines.simulation.value_ranges import bounds_of
+from mcveto.engines.simulation.value_ranges import bounds_of, places_of
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.program.program import load_program
@@ -52,13 +52,17 @@ def test_bounds_enclose_every_value_the_path_allows(term: t.Term, limit: int, lo
     path = Conditions(KeyTable(t.memory("mem", 32)))
     path.add(t.ult(X, t.const(limit, 8)))
     path.add(t.bnot(t.ult(t.add(Y, t.const(7, 8)), t.const(low, 8))))
+    path.add(t.ule(X, Y))
     least, greatest = bounds_of(term, path)
+    places = places_of(term, 2, path, 512)
     draw = random.Random(1)
     for pair in [*values, *(draw.getrandbits(16) for _ in range(100))]:
         assigned = {X: pair & 0xFF, Y: pair >> 8}
         evaluator = Evaluator(lambda variable, assigned=assigned: assigned[variable], lambda *_: 0)  # type: ignore[misc]
         if all(evaluator.value(item) for item in path.terms):
-            assert least <= evaluator.value(term) <= greatest
+            value = evaluator.value(term)
+            assert least <= value <= greatest
+            assert not places or any(low <= value and value + 2 <= high for low, high in places)
 
 
 @pytest.mark.parametrize("name", ["memname", "lan-interrupt", "serial-open", "array-reset", "message-post"])
