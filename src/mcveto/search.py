@@ -32,8 +32,9 @@ SUMMARIES_SHARE = 0.4
 LONGEST_SUMMARIES = 300.0
 # Seconds of random runs: what they find, they mostly find soon.
 LONGEST_RUNS = 30.0
-# Of the time there is for a large program.
+# Of the time there is for a large program, and for one that is too large for anything else.
 _SHARE_OF_SIMULATION = 0.6
+_SHARE_IF_VERY_LARGE = 0.9
 
 # Every choice of the contract; those that exist are marked.
 ENGINES = {
@@ -286,13 +287,16 @@ def _found(
     history: History | None = None,
 ) -> Verdict:
     """What is found; large programs are simulated first."""
-    if question.engine == "dpg" and question.strategy == "auto" and question.fold == "auto":
-        from mcveto.engines.simulation.size import is_large
+    is_auto = question.engine == "dpg" and question.strategy == "auto" and question.fold == "auto"
+    if is_auto or question.engine == "cegar":
+        from mcveto.engines.simulation.size import VERY_LARGE, is_large
 
-        if is_large(program):
+        is_very_large = is_large(program, VERY_LARGE)
+        if is_very_large or (is_auto and is_large(program)):
             from mcveto.engines.simulation.simulate import simulate
 
-            verdict = simulate(program, _SHARE_OF_SIMULATION * remaining(), tell)
+            share = _SHARE_IF_VERY_LARGE if is_very_large else _SHARE_OF_SIMULATION
+            verdict = simulate(program, share * remaining(), tell)
             if verdict.kind != "unknown":
                 return replace(verdict, found_by="simulation")
     return _engine(program, question, remaining, tell, history)

@@ -40,8 +40,9 @@ def bench_air(timeout: float, seed: int, only: tuple[str, ...]) -> int:
     root = examples_folder() / "air"
     figures = tomllib.loads((root / "paper.toml").read_text(encoding="utf-8"))["row"]
     rows: list[Row] = []
+    chosen = _chosen(root, only)
     print(_line(_TITLES))
-    for path in _chosen(root, only):
+    for path in chosen:
         paper = _paper_row(path.stem, figures)
         for way in WAYS:
             row = _run(path, str(path.relative_to(root).with_suffix("")), way, timeout, seed)

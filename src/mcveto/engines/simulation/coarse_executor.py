@@ -14,7 +14,7 @@ from mcveto.engines.memory import PathMemory, Value
 from mcveto.engines.queries import Model, No, Queries
 from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
 from mcveto.engines.simulation.hints import Possible
-from mcveto.engines.simulation.value_ranges import bounds_of
+from mcveto.engines.simulation.value_ranges import bounds_of, places_of
 from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
@@ -26,6 +26,7 @@ from mcveto.program.program import Program
 FEW_CELLS = 32
 MOST_ENTRIES = 8192
 MOST_NODES = 400
+MOST_PLACES = 512
 
 
 class CoarseExecutor(Executor):
@@ -162,6 +163,8 @@ class CoarseExecutor(Executor):
         regions = self._program.space.regions
         wide = [(region.start, region.end) for region in regions if region.permissions & WRITE]
         ranges = [(bounds[0], bounds[1] + size)] if bounds is not None else wide
+        if bounds is not None:
+            ranges = places_of(address, size, self._state.path, MOST_PLACES) or ranges
         memory.store_within(address, as_term(value, 8 * size), ranges)
 
     # Jumps.

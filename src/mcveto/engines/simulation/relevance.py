@@ -25,7 +25,6 @@ class Relevance:
         layout = program.decoder.layout
         added = [name for name, _ in self._row.extra]
         self._ghosts = {layout.names[name] for name in added if name in layout.names}
-        self._entries: dict[int, Function] = {}
         self._calls: dict[int, dict[int, int | None]] = {}
         """Per function: the blocks that call, and whom; None if nobody knows."""
         self._own: dict[int, set[int]] = {}
@@ -60,7 +59,6 @@ class Relevance:
             if function in self._own:
                 continue
             graph = order.function(function)
-            self._entries[function] = graph
             calls = self._calls[function] = {}
             own = self._own[function] = set()
             for pc in graph.blocks():
@@ -88,7 +86,8 @@ class Relevance:
             return True
         for instruction in block:
             for op in instruction.ops:
-                if op.output is not None and (op.output.offset, op.output.size) in self._ghosts:
+                to = op.output
+                if to is not None and to.space is Space.REGISTER and (to.offset, to.size) in self._ghosts:
                     return True
         if not block:
             return False
@@ -116,7 +115,7 @@ class Relevance:
         """For every block, whether what can come next differs between its successors."""
         own, calls = self._own[function], self._calls[function]
         successors = {pc: graph.successors(pc) for pc in graph.blocks()}
-        events = [pc for pc in successors if pc in own or calls.get(pc, 0) in self._eventful]
+        events = [pc for pc in successors if pc in own or calls.get(pc) in self._eventful]
         numbers = {pc: 1 << index + 1 for index, pc in enumerate(events)}
         sets: dict[int, int] = {pc: numbers.get(pc, 0 if ways else _END) for pc, ways in successors.items()}
         predecessors: dict[int, list[int]] = {}

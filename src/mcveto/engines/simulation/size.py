@@ -6,10 +6,11 @@ from mcveto.machine.memory import EXECUTE, WRITE
 from mcveto.program.program import Program
 
 LARGE = 12_000
+VERY_LARGE = 60_000
 
 
-def is_large(program: Program) -> bool:
+def is_large(program: Program, size: int = LARGE) -> bool:
     """Whether the code that no run can change is too large for engines that look at it path by path, or as a whole."""
     regions = program.space.regions
     fixed = [region for region in regions if region.permissions & EXECUTE and not region.permissions & WRITE]
-    return sum(len(region.content) for region in fixed) >= LARGE
+    return sum(len(region.content) for region in fixed) >= size

@@ -13,10 +13,36 @@ _DEPTH = 12
 def bounds_of(term: Term, path: Path) -> Range:
     """Least and greatest value of an unsigned term, or bounds beyond them; sound whatever the term is."""
     limits: dict[Term, Range] = {}
-    for conjunct in path.about([term]):
+    about = path.about([term])
+    for conjunct in about:
         limits[conjunct], limits[t.bnot(conjunct)] = (1, 1), (0, 0)
         _read(conjunct, True, limits)
+    for conjunct in about:
+        _compare(conjunct, limits)
     return _bounds(term, limits, _DEPTH)
+
+
+def places_of(term: Term, size: int, path: Path, most: int) -> list[Range]:
+    """All bytes that an access of this size through an address can touch, and perhaps others, as ranges (the end is not
+    part of one): the sums of what each part of the address can be. None if there are more than `most` sums."""
+    if term.op != "lin":
+        return []
+    whole = 1 << term.width
+    sums = {term.data[1]}
+    for coefficient, atom in zip(term.data[0], term.args, strict=True):
+        low, high = bounds_of(atom, path)
+        if (high - low + 1) * len(sums) > most:
+            return []
+        sums = {(known + coefficient * value) % whole for known in sums for value in range(low, high + 1)}
+    ranges: list[Range] = []
+    for start in sorted(sums):
+        if start + size > whole:
+            return []
+        if ranges and start <= ranges[-1][1]:
+            ranges[-1] = (ranges[-1][0], start + size)
+        else:
+            ranges.append((start, start + size))
+    return ranges
 
 
 def _read(conjunct: Term, holds: bool, limits: dict[Term, Range]) -> None:
@@ -39,6 +65,20 @@ def _read(conjunct: Term, holds: bool, limits: dict[Term, Range]) -> None:
         _limit(a, 0, b.data - strict, limits)
     elif a.op == "const":
         _limit(b, a.data + strict, top, limits)
+
+
+def _compare(conjunct: Term, limits: dict[Term, Range]) -> None:
+    """What is less than something with bounds has them, too."""
+    holds = conjunct.op != "not"
+    inner = conjunct if holds else conjunct.args[0]
+    if inner.op not in ("ult", "ule"):
+        return
+    a, b = inner.args if holds else reversed(inner.args)
+    if a.op == "const" or b.op == "const":
+        return
+    strict = (inner.op == "ult") == holds
+    high = _bounds(b, limits, _DEPTH)[1]
+    _limit(a, 0, max(high - strict, 0), limits)
 
 
 def _limit(term: Term, low: int, high: int, limits: dict[Term, Range]) -> None:
