@@ -38,7 +38,7 @@ def test_some(name: str, kind: str, distance: int) -> None:
         region = found.violation["region"]
         assert isinstance(region, dict)
         assert (region["kind"], found.violation["distance"]) == (kind, distance)
-        assert found.confirmed_by == ("emulator", "monitor")
+        assert found.confirmed_by[:2] == ("emulator", "monitor") and "unicorn" in found.confirmed_by
 
 
 @pytest.mark.slow
