@@ -66,7 +66,7 @@ LEVELS_AT_ONCE = 3
 FIRST_TURN = 1.0
 LONGEST_TURN = 8.0
 # Of the time that this strategy has taken since the last turn of the others.
-TURNS_SHARE = 1.0
+TURNS_SHARE = 0.7
 # Before summaries of a recursion are looked for: many end by themselves.
 BEFORE_SUMMARIES = 0.1
 PROOF_SECONDS = 2.0

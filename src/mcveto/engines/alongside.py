@@ -20,6 +20,8 @@ from mcveto.verdict import Verdict
 
 FIRST_STATES = 600
 MORE_STATES = 1000
+# What runs get of a turn beside explorations.
+RUNS_SHARE = 0.2
 # Processor seconds after which a counted turn ends all the same, looked at after so many states.
 LONGEST_COUNTED = 0.6
 STATES_AT_ONCE = 20
@@ -59,15 +61,17 @@ class Alongside:
     def turn(self, seconds: float | None) -> Verdict | None:
         """What is found in so many seconds, or (None) in so many states, if it decides."""
         states, self._states = self._states, MORE_STATES
-        share = 0.0 if seconds is None else seconds / max(1, len(self._explorations))
+        of_runs = RUNS_SHARE if "runs" in self._explorations and len(self._explorations) > 1 else 0.0
+        explorations = max(1, len(self._explorations) - (of_runs > 0))
         turns = list(self._explorations.items())
         if seconds is not None:
-            turns.reverse()  # what runs find is confirmed soonest
+            turns.sort(key=lambda turn: turn[0] != "runs")  # what runs find is found soonest
         for name, exploration in turns:
             if seconds is None:
                 verdict = _counted(exploration, states)
             else:
-                verdict = exploration.advance(until=time.monotonic() + share)
+                share = of_runs if name == "runs" and of_runs else (1 - of_runs) / explorations
+                verdict = exploration.advance(until=time.monotonic() + share * seconds)
             if verdict is None:
                 continue
             if verdict.kind != "unknown":
