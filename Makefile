@@ -6,7 +6,9 @@ JOBS ?= 2
 
 .PHONY: install demo web test test-slow campaign check format bench examples lock clean
 
+# Compiled here once, so that no start has to, wherever Python is told not to keep what it compiles.
 install: $(STAMP)
+	@$(PY) -m compileall -q src
 
 $(STAMP): pyproject.toml requirements.lock tools/bootstrap.sh
 	@bash tools/bootstrap.sh $(VENV) requirements.lock
