@@ -35,9 +35,17 @@ WRONG: dict[str, dict[str, int]] = {
     "ring-MISSING-1": {HELD: 1},
     # The only leaf; or the first of two, and the second finds the lock held; or the second.
     "tree-MISSING-1": {HELD: 2, TWICE: 1},
+    "tail-MISSING-1": {HELD: 1},
     "twolocks-WRONG-1": {TWICE: 1},
 }
-QUICK = ("exits-MISSING-1", "flags-MISSING-1", "gates-MISSING-1", "nested-MISSING-1", "tree-MISSING-1")
+QUICK = (
+    "exits-MISSING-1",
+    "flags-MISSING-1",
+    "gates-MISSING-1",
+    "nested-MISSING-1",
+    "tail-MISSING-1",
+    "tree-MISSING-1",
+)
 RIGHT = tuple(sorted({f"{name.rpartition('-')[0]}-0" for name in WRONG}))
 
 
@@ -79,7 +87,7 @@ def test_wrong(name: str) -> None:
     every_violation("x86-32", name)
 
 
-@pytest.mark.parametrize("name", ["exits-MISSING-0", "flags-MISSING-0"])
+@pytest.mark.parametrize("name", ["exits-MISSING-0", "flags-MISSING-0", "tail-MISSING-0"])
 def test_right(name: str) -> None:
     proof("ppc32-be", name)
 
