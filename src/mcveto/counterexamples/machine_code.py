@@ -140,6 +140,12 @@ def machine_counterexamples(
         found = replace(deeper, notes=(*deeper.notes, note))
     targets = dict(zip(automaton.errors, watched.errors, strict=True))
     decided = _decided(watched.program, targets, tried, deadline, follower)
+    has_run = any(isinstance(item.outcome, Confirmed) for item in decided)
+    if found.is_violated and not found.is_exhaustive and not has_run:
+        # Some of the traces that nobody came to may run; if so, an input shows one.
+        for target in targets.values():
+            if not follower.seen.kept:
+                _is_reached(watched.program, target, deadline, follower)
     confirmed = list(_seen(decided, follower, trace_of))
     confirmed += _others(
         found.product, extracted, follower, {error: name for name, error in targets.items()}, confirmed
