@@ -57,6 +57,7 @@ def test_finite_models(model: Model, automaton: Typestate) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @settings(max_examples=6000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(models(max_rules=12), st.booleans().flatmap(lambda variables: automata(variables=variables)))
 def test_thousands(model: Model, automaton: Typestate) -> None:
