@@ -13,7 +13,7 @@ from mcveto.errors import InputFileError
 
 from .conftest import ROOT, Call
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/explanation").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def shown_commands(page: Path) -> list[tuple[str, str]]:
