@@ -7,12 +7,12 @@ undefined where they are not the usual ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from mcveto.dpg.runs import Run
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.terms import Term, free_variables
-from mcveto.machine.pcode import FreshOrigin
+from mcveto.machine.pcode import FreshOrigin, Instruction
 from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
 from mcveto.verdict import VerdictInput
@@ -69,3 +69,13 @@ def _entry_state(program: Program, run: Run, byte_at: Callable[[int], int]) -> t
         str(v.data): v for v in free_variables(run.path) if v.width and str(v.data) in program.decoder.layout.by_name
     }
     return {name: variable_value(variable) for name, variable in names.items()}, used
+
+
+def warnings_of_trace(instructions: Iterable[Instruction]) -> tuple[str, ...]:
+    """What is to be said of a violation by a run that was not followed symbolically, from its instructions."""
+    meets_undefined = any(
+        op.opcode == "FRESH" and op.inputs[1].offset != FreshOrigin.INPUT
+        for instruction in instructions
+        for op in instruction.ops
+    )
+    return (MEETS_UNDEFINED,) if meets_undefined else ()

@@ -14,10 +14,9 @@ import math
 import time
 
 from mcveto.dpg.replay import first_mismatch
-from mcveto.dpg.violation_inputs import MEETS_UNDEFINED
+from mcveto.dpg.violation_inputs import warnings_of_trace
 from mcveto.machine.acceleration import Accelerator
 from mcveto.machine.compiled import CompiledMachine
-from mcveto.machine.pcode import FreshOrigin
 from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict, VerdictInput
@@ -137,11 +136,6 @@ class LongRuns:
 
     def _violated(self, run: _LongRun) -> Verdict:
         inputs = tuple(VerdictInput(item.value, item.bits, item.where) for item in run.source.consumed)
-        undefined = any(
-            op.opcode == "FRESH" and op.inputs[1].offset != FreshOrigin.INPUT
-            for instruction in run.machine.trace.instructions()
-            for op in instruction.ops
-        )
         pc = run.machine.pc
         return Verdict(
             "violated",
@@ -152,5 +146,5 @@ class LongRuns:
             self._program.assumptions,
             {"instructions_executed": self.instructions, "concrete_runs": self._made},
             at=pc,
-            warnings=(MEETS_UNDEFINED,) if undefined else (),
+            warnings=warnings_of_trace(run.machine.trace.instructions()),
         )

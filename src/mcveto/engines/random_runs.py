@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import Callable
 
+from mcveto.dpg.violation_inputs import warnings_of_trace
 from mcveto.machine.emulator import Machine
 from mcveto.machine.faults import Unsupported
 from mcveto.machine.pcode import Transfer
@@ -134,6 +135,7 @@ def random_runs(
                 assumptions=program.assumptions,
                 statistics={"concrete_runs": number},
                 at=at,
+                warnings=warnings_of_trace(machine.trace.instructions()),
             )
         tell({"concrete_runs": number}, "")
         if not source.consumed:
