@@ -22,9 +22,10 @@ FIRST_STATES = 600
 MORE_STATES = 1000
 # What runs get of a turn beside explorations.
 RUNS_SHARE = 0.2
-# Processor seconds after which a counted turn ends all the same, looked at after so many states.
+# Processor seconds after which a counted turn ends all the same, looked at after at most so many states: few at first,
+# because a single one can take long.
 LONGEST_COUNTED = 0.6
-STATES_AT_ONCE = 20
+MOST_AT_ONCE = 20
 # Seconds for one question to the solver; an exploration that got stuck on one starts over with the next.
 QUERY_SECONDS = (0.5, 4.0, 30.0)
 POLICIES = {"symex": Policy(merges=False, asks_at_forks=True), "bmc": Policy(merges=True, asks_at_forks=False)}
@@ -33,11 +34,13 @@ POLICIES = {"symex": Policy(merges=False, asks_at_forks=True), "bmc": Policy(mer
 def _counted(exploration: Exploration | LongRuns, states: int) -> Verdict | None:
     """How busy the machine is makes no difference to what is found."""
     end = time.process_time() + LONGEST_COUNTED
+    at_once = 1
     while states > 0 and time.process_time() < end:
-        verdict = exploration.advance(min(STATES_AT_ONCE, states))
+        verdict = exploration.advance(min(at_once, states))
         if verdict is not None:
             return verdict
-        states -= STATES_AT_ONCE
+        states -= at_once
+        at_once = min(2 * at_once, MOST_AT_ONCE)
     return None
 
 
