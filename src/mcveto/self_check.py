@@ -8,7 +8,6 @@ decide in the time left is not a verdict either.
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 # One obligation of the self-check may take this long; `mcveto check` allows more.
 OBLIGATION_SECONDS = 20.0
-# From so many locations on, the work is shared between processes.
-LARGE = 400
 # Engines whose proof is an inductive invariant, which counts only if it is checked.
 INVARIANTS = ("dpg", "cegar")
 
@@ -64,8 +61,9 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         image = attached.program.image
         # What was explored was refuted a second time already: here as much time again as it took.
         spent = max(1.0, float(verdict.statistics.get("seconds", 0.0)))
+        # One process: others would outlive a search that is ended, and keep its caller's pipes open.
         effort = Effort(
-            jobs=os.cpu_count() or 1 if len(certificate.locations) >= LARGE else 1,
+            jobs=1,
             timeout=max(1.0, min(OBLIGATION_SECONDS, seconds)),
             seconds=spent if engine not in INVARIANTS else math.inf,
         )
