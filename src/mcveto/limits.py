@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
 from mcveto.errors import McvetoError, one_line
+from mcveto.orphans import die_with
 
 T = TypeVar("T")
 Send = Callable[[Any], None]
@@ -39,7 +40,6 @@ MEGABYTE = 1 << 20
 # Address space may exceed resident memory by this much before an allocation fails: libraries map more than they use.
 _UNUSED_ADDRESS_SPACE = 1 << 30
 _HEADER = struct.Struct("<Q")
-_PR_SET_PDEATHSIG = 1
 
 
 class End(Enum):
@@ -238,7 +238,7 @@ def _child(work: Callable[[Send], Any], limits: ResourceLimits, writer: int, par
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        _die_with(parent)
+        die_with(parent)
         if limits.memory_mb is not None:
             _limit_address_space(limits.memory_mb)
 
@@ -263,15 +263,6 @@ def _child(work: Callable[[Send], Any], limits: ResourceLimits, writer: int, par
         code = 0
     finally:
         os._exit(code)
-
-
-def _die_with(parent: int) -> None:
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _limit_address_space(memory_mb: int) -> None:

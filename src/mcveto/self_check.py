@@ -8,6 +8,7 @@ decide in the time left is not a verdict either.
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # One obligation of the self-check may take this long; `mcveto check` allows more.
 OBLIGATION_SECONDS = 20.0
+# Locations from which on the obligations are shared among processes.
+LARGE = 400
 # Engines whose proof is an inductive invariant, which counts only if it is checked.
 INVARIANTS = ("dpg", "cegar")
 
@@ -61,9 +64,8 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         image = attached.program.image
         # What was explored was refuted a second time already: here as much time again as it took.
         spent = max(1.0, float(verdict.statistics.get("seconds", 0.0)))
-        # One process: others would outlive a search that is ended, and keep its caller's pipes open.
         effort = Effort(
-            jobs=1,
+            jobs=os.cpu_count() or 1 if len(certificate.locations) >= LARGE else 1,
             timeout=max(1.0, min(OBLIGATION_SECONDS, seconds)),
             seconds=spent if engine not in INVARIANTS else math.inf,
         )

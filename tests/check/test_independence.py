@@ -15,6 +15,7 @@ PROCEDURES = ("records.py", "procedures.py")
 # What the meaning of a program rests on, and nothing that an engine made of it.
 TRUSTED = {
     "mcveto.errors",
+    "mcveto.orphans",
     "mcveto.check",
     "mcveto.machine.address_space",
     "mcveto.machine.faults",

@@ -7,11 +7,9 @@ as SMT-LIB text; `second` asks both about everything. An obligation that nobody 
 
 from __future__ import annotations
 
-import multiprocessing
 import re
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +20,7 @@ from mcveto.check.certificate import Certificate
 from mcveto.check.obligations import Checker, Obligation, read_program
 from mcveto.check.procedures import checker_of, obligations_of
 from mcveto.check.steps import Rejected
+from mcveto.orphans import pool_of_forks
 from mcveto.program.image import Image
 from mcveto.program.program import Program
 
@@ -83,7 +82,7 @@ def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
     if (jobs := min(effort.jobs, len(places))) <= 1:
         yield from map(_check_place, places)
         return
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"))
+    pool = pool_of_forks(jobs)
     try:
         yield from pool.map(_check_place, places)
     except BrokenProcessPool:

@@ -11,6 +11,7 @@ Only ELF executables at fixed addresses can be followed, and only where the prog
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import struct
@@ -19,12 +20,14 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from mcveto.check.gdb_remote import Disconnected, GdbRemote
 from mcveto.check.lockstep import CannotFollow, Stopped
 from mcveto.machine.emulator import Machine
 from mcveto.machine.trace import TraceStep
+from mcveto.orphans import die_with
 from mcveto.program.program import Program
 
 _START_SECONDS = 20.0
@@ -151,7 +154,12 @@ class QemuFollower:
         where = str(file.with_name("gdb"))
         nothing = subprocess.DEVNULL
         self._process = subprocess.Popen(
-            [command, "-g", where, str(file)], stdin=nothing, stdout=nothing, stderr=nothing, env={}
+            [command, "-g", where, str(file)],
+            stdin=nothing,
+            stdout=nothing,
+            stderr=nothing,
+            env={},
+            preexec_fn=partial(die_with, os.getpid()),
         )
         until = time.monotonic() + _START_SECONDS
         while self._remote is None:

@@ -21,6 +21,7 @@ from typing import Any
 from mcveto.logic.node import Term, WidthError
 from mcveto.logic.solver.interface import Answer, MemoryModel, SolverError, Statistics
 from mcveto.logic.wire import Decoder, Encoder
+from mcveto.orphans import die_with
 
 GRACE = 0.25
 ORPHAN_SECONDS = 30  # a worker whose parent is gone ends itself this long after its limit
@@ -84,10 +85,12 @@ class _Worker:
     def __init__(self, name: str) -> None:
         self.encoder = Encoder()
         self.connection, theirs = Pipe()
+        parent = os.getpid()
         self.pid = os.fork()
         if self.pid == 0:
             code = 1
             try:
+                die_with(parent)
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
                 self.connection.close()
