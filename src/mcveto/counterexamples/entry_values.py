@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from mcveto.machine.emulator import Machine
 from mcveto.machine.pcode import FreshOrigin
-from mcveto.program.inputs import ConsumedInput, InputSource
+from mcveto.program.inputs import ConsumedInput
 from mcveto.program.program import Program
 
 
@@ -64,19 +64,4 @@ def machine_with(
         position[0] += 1
         return values.fresh[number] if number < len(values.fresh) else usual
 
-    base = program.machine(InputSource((), 0), 0)
-    registers = dict(base.registers)
-    for name, value in values.registers.items():
-        registers[program.decoder.layout.by_name[name].number] = value
-    for address, byte in values.memory.items():
-        base.memory.poke(address, bytes([byte]))
-    return Machine(
-        program.decoder,
-        base.memory,
-        registers,
-        program.entry,
-        hooks=program.hooks,
-        halts=base.halts,
-        targets=program.targets,
-        fresh=fresh or given,
-    )
+    return program.machine_from(fresh or given, values.registers, values.memory)

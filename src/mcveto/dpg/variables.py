@@ -20,7 +20,6 @@ from mcveto.dpg.runs import Run
 from mcveto.machine.emulator import Machine
 from mcveto.machine.pcode import FreshOrigin
 from mcveto.machine.tracked_cells import MemoryCell
-from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
 
 
@@ -121,20 +120,5 @@ def _machine(program: Program, run: Run) -> Machine:
     def fresh(bits: int, origin: FreshOrigin, usual: int) -> int:
         return next(values, usual)
 
-    base = program.machine(InputSource((), run.choices.seed), run.choices.seed)
-    registers = dict(base.registers)
-    for name, value in run.choices.registers.items():
-        registers[program.decoder.layout.by_name[name].number] = value
-    for address, byte in run.choices.memory.items():
-        base.memory.poke(address, bytes([byte]))
-    return Machine(
-        program.decoder,
-        base.memory,
-        registers,
-        program.entry,
-        hooks=program.hooks,
-        halts=base.halts,
-        targets=program.targets,
-        fresh=fresh,
-        log_accesses=True,
-    )
+    choices = run.choices
+    return program.machine_from(fresh, choices.registers, choices.memory, choices.seed, log_accesses=True)

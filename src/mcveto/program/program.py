@@ -7,9 +7,10 @@ listed in `assumptions`, which a verdict repeats.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcveto.errors import UsageError
@@ -109,6 +110,34 @@ class Program:
             halts=self.halts | {self.return_sentinel},
             targets=self.targets if stop_at_targets else (),
             fresh=choices.fresh,
+            log_accesses=log_accesses,
+        )
+
+    def machine_from(
+        self,
+        fresh: Callable[[int, FreshOrigin, int], int],
+        registers: Mapping[str, int] = MappingProxyType({}),
+        memory: Mapping[int, int] = MappingProxyType({}),
+        seed: int = 0,
+        *,
+        log_accesses: bool = False,
+    ) -> Machine:
+        """A machine in the entry state with these registers, bytes and fresh values; `seed` gives the others."""
+        base = self.machine(InputSource((), seed), seed)
+        cells = dict(base.registers)
+        for name, value in registers.items():
+            cells[self.decoder.layout.by_name[name].number] = value
+        for address, byte in memory.items():
+            base.memory.poke(address, bytes([byte]))
+        return Machine(
+            self.decoder,
+            base.memory,
+            cells,
+            self.entry,
+            hooks=self.hooks,
+            halts=base.halts,
+            targets=self.targets,
+            fresh=fresh,
             log_accesses=log_accesses,
         )
 

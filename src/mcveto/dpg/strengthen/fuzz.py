@@ -11,9 +11,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from mcveto.dpg.runs import Choices
-from mcveto.machine.emulator import Machine
 from mcveto.machine.pcode import FreshOrigin
-from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
 
 
@@ -37,7 +35,6 @@ class Fuzzer:
     def _run(self, style: Sequence[int], max_steps: int) -> tuple[dict[int, int], set[tuple[int, int]]]:
         """The input values by position among the fresh ones, and the steps between addresses."""
         made: list[int | None] = []
-        program = self._program
 
         def fresh(bits: int, origin: FreshOrigin, usual: int) -> int:
             if origin is not FreshOrigin.INPUT:
@@ -47,17 +44,7 @@ class Fuzzer:
             made.append(value)
             return value
 
-        base = program.machine(InputSource((), self._seed), self._seed)
-        machine = Machine(
-            program.decoder,
-            base.memory,
-            base.registers,
-            program.entry,
-            hooks=program.hooks,
-            halts=base.halts,
-            targets=program.targets,
-            fresh=fresh,
-        )
+        machine = self._program.machine_from(fresh, seed=self._seed)
         machine.run(max_steps)
         steps = {(step.pc, step.next_pc) for step in machine.trace}
         if machine.pc in machine.targets:
