@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mcveto.logic import terms as t
-from mcveto.logic.substitute import rebuild
+from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 
 
@@ -34,26 +34,11 @@ class AliasingDecider:
         self._concrete = concrete
         self._is_certain = is_certain
         self.alpha: dict[Term, None] = {}
-        self._done: dict[Term, Term] = {}
+        self._rewritten = Substitution({}, self._through_stores)
 
     def simplify(self, term: Term) -> Term:
         """A term equal to `term` in every state that satisfies `alpha`."""
-        done = self._done
-        stack = [term]
-        while stack:
-            current = stack[-1]
-            if current in done:
-                stack.pop()
-                continue
-            waiting = [x for x in current.args if x not in done]
-            if waiting:
-                stack.extend(waiting)
-                continue
-            stack.pop()
-            arguments = tuple([done[x] for x in current.args])
-            rebuilt = current if arguments == current.args else rebuild(current, arguments)
-            done[current] = self._through_stores(rebuilt) if rebuilt.op == "load" else rebuilt
-        return done[term]
+        return self._rewritten.apply(term)
 
     def _through_stores(self, read: Term) -> Term:
         """A load decided store by store until it meets its bytes or the memory variable."""

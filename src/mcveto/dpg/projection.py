@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mcveto.logic import terms as t
+from mcveto.logic.definition import definition_of
 from mcveto.logic.solver import Solver
 from mcveto.logic.substitute import substitute
 from mcveto.logic.terms import Term, free_variables
@@ -39,24 +40,10 @@ def project(
 def _eliminated(literals: Sequence[Term], fresh: Sequence[Term]) -> list[Term]:
     remaining = list(literals)
     for variable in fresh:
-        definition = _definition(variable, remaining)
+        definition = definition_of(variable, remaining)
         if definition is not None:
             remaining = [substitute(literal, {variable: definition}) for literal in remaining]
     return [literal for literal in dict.fromkeys(remaining) if literal is not t.TRUE]
-
-
-def _definition(variable: Term, literals: Sequence[Term]) -> Term | None:
-    """A term equal to the variable by one of the literals, if it does not mention the variable."""
-    for literal in literals:
-        if literal is variable:
-            return t.TRUE
-        if literal.op == "not" and literal.args[0] is variable:
-            return t.FALSE
-        if literal.op == "eq":
-            for one, other in (literal.args, literal.args[::-1]):
-                if one is variable and variable not in free_variables([other]):
-                    return other
-    return None
 
 
 def _model_based(

@@ -70,13 +70,17 @@ def rebuild(t: Term, args: tuple[Term, ...]) -> Term:
 
 
 class Substitution:
-    """A fixed mapping applied to many terms; what was rebuilt once is remembered."""
+    """A fixed mapping applied to many terms; what was rebuilt once is remembered.
 
-    def __init__(self, mapping: Mapping[Term, Term]) -> None:
+    `read` says what becomes of a load whose arguments were rebuilt.
+    """
+
+    def __init__(self, mapping: Mapping[Term, Term], read: Callable[[Term], Term] | None = None) -> None:
         for old, new in mapping.items():
             if old.width != new.width or old.address_width != new.address_width:
                 raise WidthError(f"width {new.width} substituted for width {old.width}")
         self._done: dict[Term, Term] = dict(mapping)
+        self._read = read
 
     def apply_all(self, terms: Iterable[Term]) -> list[Term]:
         """`apply` to many terms, most of which were seen before."""
@@ -85,7 +89,7 @@ class Substitution:
 
     def apply(self, term: Term) -> Term:
         """The term with the mapping's keys replaced, all at once (replacements are not searched again)."""
-        done = self._done
+        done, read = self._done, self._read
         stack = [term]
         while stack:
             t = stack[-1]
@@ -98,7 +102,8 @@ class Substitution:
                 continue
             stack.pop()
             args = tuple([done[x] for x in t.args])
-            done[t] = t if args == t.args else rebuild(t, args)
+            rebuilt = t if args == t.args else rebuild(t, args)
+            done[t] = rebuilt if read is None or rebuilt.op != "load" else read(rebuilt)
         return done[term]
 
 

@@ -11,7 +11,7 @@ a target, a wrong return or anything not explored. No exit can be taken iff the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mcveto.dpg.location import Location
@@ -21,6 +21,7 @@ from mcveto.dpg.strengthen.cuts import Shape
 from mcveto.dpg.strengthen.path_state import PathState
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
+from mcveto.logic.words_read import words_read
 
 MAX_STEPS_PER_SOURCE = 3000
 
@@ -163,24 +164,6 @@ class BigSteps:
         reads = self._reads
         for literal in (*guard, *added):
             if literal not in reads:
-                reads[literal] = frozenset(_read(literal))
+                reads[literal] = frozenset(words_read(literal))
         before = set().union(*(reads[literal] for literal in guard))
         return any(not before.isdisjoint(reads[literal]) for literal in added) or len(added) > 1
-
-
-def _read(literal: Term) -> Iterator[Term]:
-    """The variables and the words at constant addresses that a literal reads; the memory if it reads others."""
-    stack, seen = [literal], {literal}
-    while stack:
-        term = stack.pop()
-        if term.op == "load" and term.args[0].op == "memory" and term.args[1].op == "const":
-            # Words that overlap are the same thing here.
-            for at in range(term.data[0]):
-                yield t.add(term.args[1], t.const(at, term.args[1].width))
-            continue
-        if term.op in ("var", "memory"):
-            yield term
-        for argument in term.args:
-            if argument not in seen:
-                seen.add(argument)
-                stack.append(argument)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from mcveto.dpg.pre_alpha import AliasingDecider
 from mcveto.logic import terms as t
+from mcveto.logic.definition import definition_of
 from mcveto.logic.substitute import rebuild, substitute
 from mcveto.logic.terms import Term, free_variables
 
@@ -93,7 +94,7 @@ def _without(literals: Sequence[Term], fresh: Sequence[Term], value: Value) -> l
         users = [literal for literal in remaining if variable in free_variables([literal])]
         if not users:
             continue
-        definition = _definition(variable, users)
+        definition = definition_of(variable, users)
         if definition is not None:
             remaining = [substitute(literal, {variable: definition}) for literal in remaining]
             continue
@@ -105,20 +106,6 @@ def _without(literals: Sequence[Term], fresh: Sequence[Term], value: Value) -> l
         constant = t.const(value(variable), variable.width)
         remaining = [substitute(literal, {variable: constant}) for literal in remaining]
     return remaining
-
-
-def _definition(variable: Term, literals: Sequence[Term]) -> Term | None:
-    """A term equal to the variable by one of the literals, if it does not mention the variable."""
-    for literal in literals:
-        if literal is variable:
-            return t.TRUE
-        if literal.op == "not" and literal.args[0] is variable:
-            return t.FALSE
-        if literal.op == "eq":
-            for one, other in (literal.args, literal.args[::-1]):
-                if one is variable and variable not in free_variables([other]):
-                    return other
-    return None
 
 
 def _some_value(variable: Term, literal: Term) -> Term | None:

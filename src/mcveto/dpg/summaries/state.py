@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mcveto.logic import linear
 from mcveto.logic import terms as t
-from mcveto.logic.substitute import rebuild
+from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 from mcveto.program.program import Program
 
@@ -107,29 +107,14 @@ class Applied:
     """A substitution in which reads of memory behind calls look through what the calls keep."""
 
     def __init__(self, mapping: Mapping[Term, Term], kept: Sequence[Kept] = ()) -> None:
-        self._done: dict[Term, Term] = dict(mapping)
+        self._substitution = Substitution(mapping, self._through)
         self._kept = {item.memory: item for item in kept}
 
     def all(self, terms: Iterable[Term]) -> list[Term]:
-        return [self.of(term) for term in terms]
+        return self._substitution.apply_all(terms)
 
     def of(self, term: Term) -> Term:
-        done = self._done
-        stack = [term]
-        while stack:
-            current = stack[-1]
-            if current in done:
-                stack.pop()
-                continue
-            waiting = [x for x in current.args if x not in done]
-            if waiting:
-                stack.extend(waiting)
-                continue
-            stack.pop()
-            arguments = tuple([done[x] for x in current.args])
-            result = current if arguments == current.args else rebuild(current, arguments)
-            done[current] = self._through(result) if result.op == "load" else result
-        return done[term]
+        return self._substitution.apply(term)
 
     def _through(self, load: Term) -> Term:
         """A word read behind a call that keeps it, read before the call."""

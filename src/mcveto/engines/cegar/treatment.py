@@ -21,6 +21,7 @@ from mcveto.dpg.strengthen.queries import Answer, Model, Queries, Unsat
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import rebuild
 from mcveto.logic.terms import Term
+from mcveto.logic.words_read import words_read
 from mcveto.program.program import Program
 
 COMMUTATIVE = frozenset({"and", "or", "xor"})
@@ -123,7 +124,7 @@ class Oracle:
         """Variables, bytes at constant addresses, and the memory if it is read elsewhere."""
         found = self._leaves.get(literal)
         if found is None:
-            found = self._leaves[literal] = frozenset(_leaves(literal))
+            found = self._leaves[literal] = frozenset(words_read(literal))
         return found
 
 
@@ -178,22 +179,6 @@ class Functions:
         variable = t.var(name, width)
         self._applications.setdefault(variable, key)
         return variable
-
-
-def _leaves(literal: Term) -> Iterable[Term]:
-    stack, seen = [literal], {literal}
-    while stack:
-        term = stack.pop()
-        if term.op == "load" and term.args[0].op == "memory" and term.args[1].op == "const":
-            for at in range(term.data[0]):
-                yield t.add(term.args[1], t.const(at, term.args[1].width))
-            continue
-        if term.op in ("var", "memory"):
-            yield term
-        for argument in term.args:
-            if argument not in seen:
-                seen.add(argument)
-                stack.append(argument)
 
 
 def _equal(some: Sequence[Term], others: Sequence[Term]) -> Term:
