@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 JOBS ?= 2
 
-.PHONY: install demo web test test-slow campaign check format bench examples lock clean
+.PHONY: install demo web test test-slow campaign campaign-c check format bench examples lock clean
 
 # Compiled here once, so that no start has to, wherever Python is told not to keep what it compiles.
 install: $(STAMP)
@@ -37,6 +37,10 @@ test-slow: install
 SECONDS ?= 600
 campaign: install
 	$(PY) tools/campaign.py --seconds $(SECONDS)
+
+# Random C, compiled for every instruction set, against native runs of every input.
+campaign-c: install
+	$(PY) tools/c_campaign.py --seconds $(SECONDS)
 
 format: install
 	$(VENV)/bin/ruff format .
