@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mcveto.errors import UsageError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from mcveto.dpg.driver import Progress
     from mcveto.dpg.history import History
     from mcveto.program.program import Program
+    from mcveto.program.spec import Spec
     from mcveto.property.attach import Attached, EventPoint
 
 Counts = dict[str, float | int]
@@ -121,6 +123,19 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramFile:
+    """How to load a program, in words that can be sent to another process."""
+
+    binary: str | None
+    spec: Spec
+
+    def __call__(self) -> Program:
+        from mcveto.program.program import load_program
+
+        return load_program(self.binary, self.spec)
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """What is known of the program once it is loaded."""
 
@@ -189,7 +204,7 @@ def search(
         on_progress(replace(last, seconds=time.monotonic() - started))
 
     finished = run_limited(
-        lambda send: _search_here(load, question, send, started),
+        partial(_search_here, load, question, started),
         ResourceLimits(question.timeout, question.memory_mb),
         on_message,
         on_tick,
@@ -206,7 +221,7 @@ def search(
     return Answer(replace(verdict, statistics=statistics), subject, tuple(log))
 
 
-def _search_here(load: Callable[[], Program], question: Question, send: Send, started: float) -> Verdict:
+def _search_here(load: Callable[[], Program], question: Question, started: float, send: Send) -> Verdict:
     program = load()
     for item in program.spec.properties:
         require_available("property", item.name, PROPERTIES)
