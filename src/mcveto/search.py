@@ -37,6 +37,9 @@ LONGEST_RUNS = 30.0
 # Of the time there is for a large program, and for one that is too large for anything else.
 _SHARE_OF_SIMULATION = 0.6
 _SHARE_IF_VERY_LARGE = 0.9
+# Before that: mistakes that are near the entry are found by following paths.
+_SHARE_OF_GLANCE = 0.06
+_LONGEST_GLANCE = 4.0
 
 # Every choice of the contract; those that exist are marked.
 ENGINES = {
@@ -301,15 +304,19 @@ def _found(
     tell: Callable[[Counts, str], None],
     history: History | None = None,
 ) -> Verdict:
-    """What is found; large programs are simulated first."""
+    """What is found; large programs are simulated first, after a glance at their paths."""
     is_auto = question.engine == "dpg" and question.strategy == "auto" and question.fold == "auto"
     if is_auto or question.engine == "cegar":
         from mcveto.engines.simulation.size import VERY_LARGE, is_large
 
         is_very_large = is_large(program, VERY_LARGE)
         if is_very_large or (is_auto and is_large(program)):
+            from mcveto.engines.alongside import glance
             from mcveto.engines.simulation.simulate import simulate
 
+            found = glance(program, min(_LONGEST_GLANCE, _SHARE_OF_GLANCE * remaining()), tell) if is_auto else None
+            if found is not None:
+                return found
             share = _SHARE_IF_VERY_LARGE if is_very_large else _SHARE_OF_SIMULATION
             verdict = simulate(program, share * remaining(), tell)
             if verdict.kind != "unknown":
