@@ -7,12 +7,9 @@ as SMT-LIB text; `second` asks both about everything. An obligation that nobody 
 
 from __future__ import annotations
 
-import multiprocessing
 import re
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,6 +80,10 @@ def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
     if (jobs := min(effort.jobs, len(places))) <= 1:
         yield from map(_check_place, places)
         return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"))
     try:
         yield from pool.map(_check_place, places)
