@@ -14,11 +14,23 @@ import time
 
 import bitwuzla  # noqa: F401
 import pypcode  # noqa: F401
+import unicorn  # noqa: F401
+import yaml  # noqa: F401
+import z3  # type: ignore[import-untyped]  # noqa: F401
 
-import mcveto.dpg.driver
+import mcveto.certify
+import mcveto.certify_paths
+import mcveto.check.discharge
+import mcveto.check.native_follower
+import mcveto.check.qemu_follower
+import mcveto.check.replay
+import mcveto.dpg.auto_driver
+import mcveto.engines.alongside
 import mcveto.engines.bmc
 import mcveto.engines.portfolio
-import mcveto.engines.symex  # noqa: F401
+import mcveto.program.image.elf
+import mcveto.property.attach
+import mcveto.self_check  # noqa: F401
 from mcveto.program.program import load_program
 from mcveto.program.spec import load_spec
 from mcveto.search import Question, search

@@ -11,6 +11,7 @@ both) and is killed by the kernel when its parent dies.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import resource
@@ -27,6 +28,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
+from mcveto.ahead import Ready, taken
 from mcveto.errors import McvetoError, one_line
 from mcveto.orphans import die_with
 
@@ -40,6 +42,8 @@ MEGABYTE = 1 << 20
 # Address space may exceed resident memory by this much before an allocation fails: libraries map more than they use.
 _UNUSED_ADDRESS_SPACE = 1 << 30
 _HEADER = struct.Struct("<Q")
+# A search makes terms by the thousand and keeps most of them; looking for cycles among them that often finds nothing.
+_COLLECTED_AFTER = (50_000, 20, 20)
 
 
 class End(Enum):
@@ -104,6 +108,9 @@ def run_limited(
 def start_limited(work: Callable[[Send], Any], limits: ResourceLimits) -> Watch:
     """Starts `work` in a child process; the caller must look after it and close it."""
     started = time.monotonic()
+    ready = _given(work, limits)
+    if ready is not None:
+        return Watch(ready.child, ready.reader, limits, started)
     sys.stdout.flush()
     sys.stderr.flush()
     reader, writer = os.pipe()
@@ -111,9 +118,24 @@ def start_limited(work: Callable[[Send], Any], limits: ResourceLimits) -> Watch:
     child = os.fork()
     if child == 0:
         os.close(reader)
-        _child(work, limits, writer, parent)
+        perform(work, limits, writer, parent)
     os.close(writer)
     return Watch(child, reader, limits, started)
+
+
+def _given(work: Callable[[Send], Any], limits: ResourceLimits) -> Ready | None:
+    """The child that got ready ahead, if there is one and it could be given the work."""
+    ready = taken()
+    if ready is None:
+        return None
+    try:
+        sent = pickle.dumps((work, limits))
+    except (pickle.PicklingError, AttributeError, TypeError):
+        sent = b""
+    if sent and ready.give(sent):
+        return ready
+    ready.dismiss()
+    return None
 
 
 class Watch:
@@ -232,13 +254,15 @@ class Watch:
             self.detail = f"the search exited with code {os.waitstatus_to_exitcode(self._status)}"
 
 
-def _child(work: Callable[[Send], Any], limits: ResourceLimits, writer: int, parent: int) -> NoReturn:
-    """Never returns: neither exception handlers nor exit hooks of the parent may run twice."""
+def perform(work: Callable[[Send], Any], limits: ResourceLimits, writer: int, parent: int) -> NoReturn:
+    """The child's side. Never returns: neither exception handlers nor exit hooks of the parent may run twice."""
     code = 1
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         die_with(parent)
+        gc.freeze()
+        gc.set_threshold(*_COLLECTED_AFTER)
         if limits.memory_mb is not None:
             _limit_address_space(limits.memory_mb)
 

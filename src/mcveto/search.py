@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mcveto.errors import UsageError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from mcveto.dpg.driver import Progress
     from mcveto.dpg.history import History
     from mcveto.program.program import Program
+    from mcveto.program.spec import Spec
     from mcveto.property.attach import Attached, EventPoint
 
 Counts = dict[str, float | int]
@@ -35,6 +37,9 @@ LONGEST_RUNS = 30.0
 # Of the time there is for a large program, and for one that is too large for anything else.
 _SHARE_OF_SIMULATION = 0.6
 _SHARE_IF_VERY_LARGE = 0.9
+# Before that: mistakes that are near the entry are found by following paths.
+_SHARE_OF_GLANCE = 0.06
+_LONGEST_GLANCE = 4.0
 
 # Every choice of the contract; those that exist are marked.
 ENGINES = {
@@ -121,6 +126,19 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramFile:
+    """How to load a program, in words that can be sent to another process."""
+
+    binary: str | None
+    spec: Spec
+
+    def __call__(self) -> Program:
+        from mcveto.program.program import load_program
+
+        return load_program(self.binary, self.spec)
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """What is known of the program once it is loaded."""
 
@@ -189,7 +207,7 @@ def search(
         on_progress(replace(last, seconds=time.monotonic() - started))
 
     finished = run_limited(
-        lambda send: _search_here(load, question, send, started),
+        partial(_search_here, load, question, started),
         ResourceLimits(question.timeout, question.memory_mb),
         on_message,
         on_tick,
@@ -206,7 +224,7 @@ def search(
     return Answer(replace(verdict, statistics=statistics), subject, tuple(log))
 
 
-def _search_here(load: Callable[[], Program], question: Question, send: Send, started: float) -> Verdict:
+def _search_here(load: Callable[[], Program], question: Question, started: float, send: Send) -> Verdict:
     program = load()
     for item in program.spec.properties:
         require_available("property", item.name, PROPERTIES)
@@ -286,15 +304,19 @@ def _found(
     tell: Callable[[Counts, str], None],
     history: History | None = None,
 ) -> Verdict:
-    """What is found; large programs are simulated first."""
+    """What is found; large programs are simulated first, after a glance at their paths."""
     is_auto = question.engine == "dpg" and question.strategy == "auto" and question.fold == "auto"
     if is_auto or question.engine == "cegar":
         from mcveto.engines.simulation.size import VERY_LARGE, is_large
 
         is_very_large = is_large(program, VERY_LARGE)
         if is_very_large or (is_auto and is_large(program)):
+            from mcveto.engines.alongside import glance
             from mcveto.engines.simulation.simulate import simulate
 
+            found = glance(program, min(_LONGEST_GLANCE, _SHARE_OF_GLANCE * remaining()), tell) if is_auto else None
+            if found is not None:
+                return found
             share = _SHARE_IF_VERY_LARGE if is_very_large else _SHARE_OF_SIMULATION
             verdict = simulate(program, share * remaining(), tell)
             if verdict.kind != "unknown":

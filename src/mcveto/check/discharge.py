@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,6 +81,8 @@ def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
     if (jobs := min(effort.jobs, len(places))) <= 1:
         yield from map(_check_place, places)
         return
+    from concurrent.futures.process import BrokenProcessPool
+
     pool = pool_of_forks(jobs)
     try:
         yield from pool.map(_check_place, places)

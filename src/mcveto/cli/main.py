@@ -40,6 +40,10 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(f"mcveto {VERSION}")
         return
+    if sys.argv[1:2] == ["verify"] and not {"--help", "-h"} & set(sys.argv):
+        from mcveto.ahead import get_ready
+
+        get_ready()
     sys.exit(run_command_line(sys.argv[1:]))
 
 

@@ -27,6 +27,7 @@ from mcveto.search import (
     STEPS,
     STRATEGIES,
     Answer,
+    ProgramFile,
     Question,
     Subject,
     require_available,
@@ -34,8 +35,8 @@ from mcveto.search import (
 )
 
 if TYPE_CHECKING:
-    from mcveto.program.program import Program
     from mcveto.program.spec import Spec
+    from mcveto.property.attach import EventPoint
 
 SAFETY = ("memory-safety", "no-fault")
 
@@ -111,7 +112,6 @@ def command(
     from dataclasses import replace
 
     from mcveto.program.spec import PropertySpec
-    from mcveto.property.attach import parse_event, with_typestates
     from mcveto.report.json_file import require_folder, require_writable
 
     pages = Pages(report, report_data)
@@ -120,7 +120,13 @@ def command(
     for name in properties:
         if name not in typestates:
             require_available("property", name, PROPERTIES)
-    spec = with_typestates(read_spec(**options), typestates)
+    spec = read_spec(**options)
+    points: tuple[EventPoint, ...] = ()
+    if typestates or events:
+        from mcveto.property.attach import parse_event, with_typestates
+
+        spec = with_typestates(spec, typestates)
+        points = tuple(map(parse_event, events))
     asked = {item.name for item in spec.properties}
     more = [PropertySpec(name) for name in SAFETY if name in properties and name not in asked]
     spec = replace(spec, properties=(*spec.properties, *more))
@@ -141,7 +147,7 @@ def command(
         aliasing=aliasing,
         after_violation=after_violation,
         self_check=self_check,
-        events=tuple(map(parse_event, events)),
+        events=points,
         unwind=unwind,
         merge=merge,
         bitwise=bitwise,
@@ -212,14 +218,9 @@ def _pages(
 
 
 def _search(binary: str | None, spec: Spec, question: Question, silent: bool) -> Answer:
-    def load() -> Program:
-        from mcveto.program.program import load_program
-
-        return load_program(binary, spec)
-
     display = ProgressDisplay(silent=silent)
     try:
-        return search(load, question, display.show)
+        return search(ProgramFile(binary, spec), question, display.show)
     finally:
         display.clear()
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from mcveto.dpg.graph import Graph
-from mcveto.dpg.runs import Ending
-from mcveto.program.program import Program
+if TYPE_CHECKING:
+    from mcveto.dpg.graph import Graph
+    from mcveto.program.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Evidence:
 
 
 def evidence_of(program: Program, graph: Graph) -> Evidence:
+    from mcveto.dpg.runs import Ending
+
     runs = {witness.run.number: witness.run for node in graph.nodes.values() for witness in node.witnesses}
     code_address = program.decoder.row.code_address
     assumed = {pc for pc, hook in program.hooks.items() if hook.mnemonic == "assume"}

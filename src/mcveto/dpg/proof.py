@@ -11,14 +11,15 @@ return goes along one that expects the address pending in its activation.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from mcveto.dpg.graph import TS, Graph
 from mcveto.dpg.location import Location
-from mcveto.dpg.nested_graph import NestedGraph
 from mcveto.dpg.ways import Way
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
+
+if TYPE_CHECKING:
+    from mcveto.dpg.graph import Graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,9 @@ class Proof:
 
 def proof_of(graph: Graph) -> Proof:
     """The claim of a graph in which no path to TS is left."""
+    from mcveto.dpg.graph import TS
+    from mcveto.dpg.nested_graph import NestedGraph
+
     numbers = graph.reachable()
     nodes = [graph.nodes[number] for number in numbers]
     edges = None

@@ -49,6 +49,13 @@ def is_final(verdict: Verdict | None) -> bool:
     return verdict is not None and (verdict.kind != "proved" or verdict.proof is not None)
 
 
+def glance(program: Program, seconds: float, report: Report | None = None) -> Verdict | None:
+    """What paths followed one by one decide in so many seconds; nothing if that is not final."""
+    policy = replace(POLICIES["symex"], query_seconds=QUERY_SECONDS[0])
+    verdict = Exploration(program, policy, seconds, report).run()
+    return replace(verdict, found_by="symex") if verdict.kind != "unknown" and is_final(verdict) else None
+
+
 class Alongside:
     def __init__(self, program: Program, seconds: float, report: Report | None = None) -> None:
         self._program = program

@@ -20,6 +20,7 @@ from mcveto.dpg.evidence import Evidence
 from mcveto.dpg.location import Blocks
 from mcveto.engines.execute import Executor, Result
 from mcveto.engines.merge import merged
+from mcveto.engines.novelty import Novelty
 from mcveto.engines.order import Order
 from mcveto.engines.queries import Queries
 from mcveto.engines.recheck import recheck
@@ -58,6 +59,10 @@ class Exploration:
         self._order = Order(Blocks(program).fixed_block, policy.merges, program.decoder.row.mode_mask)
         self._visited = Visited(self._queries, t.memory("mem", program.space.address_bits))
         self._pool: list[tuple[tuple[int, ...], int, PathState | tuple[object, ...]]] = []
+        self._by_novelty: list[tuple[tuple[int, ...], int, PathState | tuple[object, ...]]] = []
+        self._novelty = Novelty(program)
+        self._turn = 0
+        self._taken: set[int] = set()
         self._waiting: dict[tuple[object, ...], PathState] = {}
         self._parked: list[PathState] = []
         self._bound = 1 if policy.unwind is None else policy.unwind
@@ -123,14 +128,32 @@ class Exploration:
             return
         priority = (self._executed.get(state.pc, 0), state.steps)
         heapq.heappush(self._pool, (priority, self._pushed, state))
+        heapq.heappush(self._by_novelty, ((state.rank, *priority), self._pushed, state))
 
     def _next(self) -> PathState | None:
-        if not self._pool:
+        state = self._first()
+        if state is None:
             self._unpark()
-        if not self._pool:
-            return None
-        _, _, item = heapq.heappop(self._pool)
-        return item if isinstance(item, PathState) else self._waiting.pop(item)
+            state = self._first()
+        return state
+
+    def _first(self) -> PathState | None:
+        """Without merging: in turns what is at new code and what is in a new configuration; each state is in both
+        queues."""
+        if self._policy.merges:
+            if not self._pool:
+                return None
+            _, _, item = heapq.heappop(self._pool)
+            return item if isinstance(item, PathState) else self._waiting.pop(item)
+        self._turn += 1
+        while self._pool and self._by_novelty:
+            _, number, state = heapq.heappop(self._by_novelty if self._turn % 2 else self._pool)
+            if number not in self._taken:
+                self._taken.add(number)
+                assert isinstance(state, PathState)
+                return state
+            self._taken.discard(number)
+        return None
 
     def _unpark(self) -> None:
         """Everything up to the bound is explored: goes on with a larger one."""
@@ -175,6 +198,8 @@ class Exploration:
                 return None
             if is_due:
                 self._visited.remember(recorder.upcoming)
+            if not self._policy.merges:
+                state.rank = self._novelty.rank(state)
         self._executed[state.pc] = self._executed.get(state.pc, 0) + 1
         source = state.place.pc if state.place is not None else state.pc
         result = self._executor.run(state)

@@ -109,6 +109,8 @@ class PathState:
     """Its place in the order of exploration."""
     origins: tuple[int, ...] = ()
     """The nodes of the record that it comes from (see `record`)."""
+    rank: int = 0
+    """How new it was at the last head of a loop (see `novelty`)."""
 
     def fork(self, pc: int, registers: dict[int, Value], memory: PathMemory, model: Model | None) -> PathState:
         return PathState(
@@ -124,4 +126,5 @@ class PathState:
             False,
             self.place,
             origins=self.origins,
+            rank=self.rank,
         )

@@ -6,23 +6,26 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mcveto.errors import UsageError
 from mcveto.program.program import Program
 from mcveto.program.spec import Address, PropertySpec, Spec
-from mcveto.property.ghost import watch
 from mcveto.property.library import TypestateSource, find_typestate, find_typestate_source
-from mcveto.property.safety.guard_program import Guarded, asked_properties, guard
-from mcveto.property.safety.guards import TOO_DEEP, TOO_MANY
 from mcveto.property.system_calls import WatchingDecoder
 from mcveto.property.typestate import Point, PointKind, Typestate
 from mcveto.property.typestate_parser import parse_typestate
 from mcveto.verdict import Verdict
 
+if TYPE_CHECKING:
+    from mcveto.property.safety.guard_program import Guarded
+
 EventPoint = tuple[str, Point | Address | None]
 """An event and a program point where it happens, or an address, the kind of the point being that of the automaton's
 file; None: it never happens."""
 
+# Properties that guards watch.
+SAFETY = ("memory-safety", "no-fault")
 _HINT = "e.g. lock=call:0x8049000, end=return:main, done=reach:0x8049012, quit=syscall:exit, or end=none"
 
 
@@ -52,7 +55,12 @@ class Attached:
 
     def wider(self, reason: str) -> Attached | None:
         """The same with more calls or heap blocks watched, if `reason` says that those were too few."""
-        if self.guarded is None or self.unguarded is None or not (TOO_DEEP in reason or TOO_MANY in reason):
+        if self.guarded is None or self.unguarded is None:
+            return None
+        from mcveto.property.safety.guard_program import guard
+        from mcveto.property.safety.guards import TOO_DEEP, TOO_MANY
+
+        if not (TOO_DEEP in reason or TOO_MANY in reason):
             return None
         bounds = self.guarded.bounds.doubled(TOO_DEEP in reason)
         guarded = None if bounds is None else guard(self.unguarded, bounds)
@@ -91,6 +99,8 @@ def attach_sources(program: Program, sources: Sequence[TypestateSource], events:
         raise UsageError(f"the spec has {len(items)} typestate properties, not {len(automata)}")
     require_known(events, automata, "--event")
     attached = Attached(program)
+    if automata:
+        from mcveto.property.ghost import watch
     for number, (item, automaton) in enumerate(zip(items, automata, strict=True)):
         require_known(item.events, [automaton], f"{program.spec.path or 'spec'}: events")
         own = bindings_of([parse_binding(event, where) for event, where in item.events], automaton)
@@ -106,6 +116,10 @@ def attach_sources(program: Program, sources: Sequence[TypestateSource], events:
             automata=(*attached.automata, automaton),
         )
     attached = replace(attached, sources=tuple(sources), events=tuple(events))
+    if not any(item.name in SAFETY for item in program.spec.properties):
+        return attached
+    from mcveto.property.safety.guard_program import asked_properties, guard
+
     guarded = guard(attached.program)
     if guarded is None:
         return attached

@@ -9,13 +9,16 @@
 * PT_GNU_RELRO and PT_GNU_STACK are ignored: the memory they protect keeps the permissions of its segment.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from mcveto.errors import InputFileError, UsageError
-from mcveto.program.image import elf_object
-from mcveto.program.image.elf_dynamic import Dynamic
 from mcveto.program.image.elf_reader import (
     ET_DYN,
     ET_EXEC,
     ET_REL,
+    PT_DYNAMIC,
     PT_GNU_EH_FRAME,
     PT_INTERP,
     PT_LOAD,
@@ -28,12 +31,13 @@ from mcveto.program.image.elf_reader import (
     ProgramHeader,
     read_elf,
 )
-from mcveto.program.image.elf_rules import RULES
 from mcveto.program.image.elf_symbols import SymbolTable
 from mcveto.program.image.memory import Memory, Notes
 from mcveto.program.image.model import ARM, Image, Permission
-from mcveto.program.image.plt import import_addresses
 from mcveto.program.image.request import LoadRequest
+
+if TYPE_CHECKING:
+    from mcveto.program.image.elf_dynamic import Dynamic
 
 DEFAULT_BASE = 0x400000
 PAGE = 4096
@@ -43,6 +47,8 @@ _LARGER_PAGES_EXIST = frozenset({"aarch64", "ppc32-be", "ppc32-le", "mips32-be",
 def load(request: LoadRequest) -> Image:
     elf = read_elf(request)
     if elf.type == ET_REL:
+        from mcveto.program.image import elf_object
+
         return elf_object.load(elf, DEFAULT_BASE if request.base is None else request.base)
     if elf.type not in (ET_EXEC, ET_DYN):
         what = "a core dump" if elf.type == 4 else f"ELF type {elf.type}"
@@ -66,9 +72,11 @@ def _load_program(elf: ElfFile) -> Image:
     memory = Memory(request.path, elf.bits, len(elf.data))
     _map_segments(elf, loads, bias, memory, notes)
     has_interpreter = any(h.type == PT_INTERP for h in elf.program_headers)
-    dynamic = Dynamic.read(elf, memory, notes, bias)
+    dynamic = _dynamic(elf, memory, notes, bias)
     imports: dict[str, int] = {}
     if dynamic is not None:
+        from mcveto.program.image.plt import import_addresses
+
         cells = dynamic.relocate(has_interpreter)
         imports = import_addresses(elf.isa, memory, cells, dynamic.got)
         imports.update(dynamic.stub_symbols)
@@ -99,6 +107,14 @@ def _load_program(elf: ElfFile) -> Image:
         thumb_symbols=symbols.thumb,
         frame_table=_frame_table(elf, memory, bias),
     )
+
+
+def _dynamic(elf: ElfFile, memory: Memory, notes: Notes, bias: int) -> Dynamic | None:
+    if not any(header.type == PT_DYNAMIC for header in elf.program_headers):
+        return None
+    from mcveto.program.image.elf_dynamic import Dynamic
+
+    return Dynamic.read(elf, memory, notes, bias)
 
 
 def _placement(elf: ElfFile, lowest: int) -> tuple[int, int]:
@@ -175,6 +191,8 @@ def _forget_start_up_relocations(elf: ElfFile, memory: Memory, notes: Notes) -> 
         except InputFileError:
             notes.add(f"section {section.name} is damaged: its relocations were ignored")
             continue
+        from mcveto.program.image.elf_rules import RULES
+
         for relocation in relocations:
             rule = RULES[elf.isa].get(relocation.type)
             if rule is not None and rule.formula == "none":
