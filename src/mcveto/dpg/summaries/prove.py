@@ -36,6 +36,7 @@ RUN_STEPS = 800
 ALL_STEPS = 16000
 SEEDS = 4
 MODELS = 3
+MODEL_ROUNDS = 12
 MODEL_SECONDS = 5.0
 LONG_RUN = 300_000
 PRUNE_SECONDS = 0.3
@@ -128,6 +129,7 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
         if houdini.filter(summaries):
             break
     found = Found(paths, summaries, houdini.open_ends(summaries), sampler.evidence())
+    conventions = {pc: dict(summary.ensures) for pc, summary in summaries.items()}
     for stage in (candidates.relations, candidates.by_condition, candidates.by_argument):
         if not found.open_ends or found.violation is not None:
             break
@@ -140,7 +142,13 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
         if found.open_ends:
             found.violation = _violation(program, houdini, summaries, remaining)
     if found.open_ends and found.violation is None:
-        _tabulate(names, houdini, found, vocabulary, sampler, remaining)
+        everything = {pc: dict(summary.ensures) for pc, summary in summaries.items()}
+        # A table alone is a shorter proof than one beside all that is known.
+        for kept in (conventions, everything):
+            if found.open_ends:
+                for pc, summary in summaries.items():
+                    summary.ensures = dict(kept[pc])
+                _tabulate(names, houdini, found, vocabulary, sampler, remaining)
     if not found.open_ends:
         houdini.reduce(summaries)
     found.solver_calls = sum(question.count for question in houdini.questions)
@@ -165,10 +173,10 @@ def _tabulate(
         (pc, key) for pc, made in sampler.observed.items() for item in made.samples if (key := signatures[pc].key(item))
     }
     wanted = sorted(seen)
-    while wanted and found.open_ends and remaining() > 0:
+    for _ in range(MODEL_ROUNDS):
         before = len(tables.rows)
         tables.fill(wanted)
-        if len(tables.rows) == before:
+        if len(tables.rows) == before or not found.open_ends or remaining() <= 0:
             return
         for pc, summary in summaries.items():
             summary.ensures.update(dict.fromkeys(tables.claims(pc)))
