@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,9 +13,12 @@ from mcveto.certify import certificate_of
 from mcveto.check.certificate import Certificate, sealed
 from mcveto.check.discharge import Effort, check
 from mcveto.check.records import Frame
+from mcveto.dpg.summaries import prove
+from mcveto.dpg.summaries.directed_inputs import inputs_into
 from mcveto.dpg.summaries.prove import verdict_by_summaries
 from mcveto.dpg.summaries.state import Frame as Frame_
 from mcveto.dpg.summaries.summary import ProcedureProof
+from mcveto.dpg.summaries.tables import Tables
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.program.program import Program, load_program
@@ -216,3 +220,44 @@ def test_frames_agree_with_their_shortcuts() -> None:
             assert all(bytes_kept)
         if evaluator.value(frame.leaves_free(address, size, pointer)):
             assert not any(bytes_kept)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "x86-32/deep-pell-safe-O0",
+        *(pytest.param(f"{isa}/deep-pell-safe-O0", marks=pytest.mark.slow) for isa in ("x86-64", "ppc32-be")),
+    ],
+)
+def test_tables_hold_what_the_function_returns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Tables] = []
+
+    class Recorded(Tables):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            made.append(self)
+
+    monkeypatch.setattr(prove, "Tables", Recorded)
+    program = example(name)
+    assert problem(program, certificate(program)) == ""
+    (table,) = made
+    numbers = [0, 1]
+    for _ in range(30):
+        numbers.append(2 * numbers[-1] + numbers[-2])
+    assert {arguments[0] for _, arguments in table.rows} == set(range(21))
+    for (_, (argument,)), results in table.rows.items():
+        assert list(results.values()) == [numbers[argument]]
+
+
+def test_inputs_that_the_program_does_not_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every directed input of the example begins an activation: it is at most 20, and small ones come first."""
+    found: list[list[int]] = []
+
+    def recorded(*arguments: Any) -> list[list[int]]:
+        found.extend(inputs_into(*arguments))
+        return list(found)
+
+    monkeypatch.setattr(prove, "inputs_into", recorded)
+    verdict_by_summaries(example("x86-32/deep-pell-bug-O0"), SECONDS)
+    assert len(found) > 5 and all(value <= 20 for (value,) in found) and len(set(map(tuple, found))) == len(found)
+    assert max(value for (value,) in found[:2]) <= 2

@@ -3,7 +3,8 @@
 In stages. First what every calling convention is made of, found out and not assumed: where the stack pointer is, what
 holds the expected return address, which registers come back as they were or as some slot of the stack, which memory is
 left alone. Then relations between results and arguments: bounds, order, affine relations, parities, small sets; then
-the same under a condition that the procedure itself branches on. Houdini decides which of them are true.
+the same under a condition that the procedure itself branches on, and for single arguments. Houdini decides which of
+them are true.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mcveto.dpg.summaries.paths import Path
 from mcveto.dpg.summaries.samples import WINDOW, Observed, Sample
 from mcveto.dpg.summaries.state import AFTER, Frame, Names, Span, State
 from mcveto.dpg.summaries.summary import Summary, base_of
+from mcveto.dpg.summaries.tables import Signature
 from mcveto.logic import linear
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
@@ -24,6 +26,7 @@ MAX_PLACES = 10
 # Stack pointers may be a little below the stack as long as nothing is accessed there.
 BELOW_STACK = 4096
 MAX_CONDITIONS = 8
+MAX_ARGUMENTS = 4
 MAX_SET = 3
 ENOUGH = 3
 _COMPARISONS = frozenset(("eq", "ult", "ule", "slt", "sle"))
@@ -241,6 +244,40 @@ def by_condition(names: Names, vocabulary: Vocabulary, observed: Observed, proce
                 for term in _related(where, inputs, results, vocabulary.numbers):
                     summary.ensures[t.implies(condition, term)] = None
     return summary
+
+
+def by_argument(names: Names, vocabulary: Vocabulary, observed: Observed, procedure: int, known: Summary) -> Summary:
+    """The fourth stage: the same where an argument has one of the few smallest values that it was seen to have."""
+    inputs, results = _open_places(names, vocabulary, observed, procedure, known)
+    returned = [sample for sample in observed.samples if sample.after is not None]
+    summary = Summary()
+    for place in inputs:
+        seen = sorted({value for sample in returned if (value := sample.value(place)) is not None})
+        for value in seen[:MAX_ARGUMENTS]:
+            condition = t.eq(place, t.const(value, place.width))
+            where = [sample for sample in returned if sample.value(condition)]
+            if len(where) >= ENOUGH:
+                for term in _related(where, [other for other in inputs if other is not place], results, ()):
+                    summary.ensures[t.implies(condition, term)] = None
+    return summary
+
+
+def signature(names: Names, vocabulary: Vocabulary, observed: Observed, procedure: int) -> Signature:
+    """What a table of the procedure's results is made of: the arguments that vary, and the registers read behind it."""
+    samples = observed.samples
+    arguments: list[Term] = []
+    fixed: dict[Term, int] = {}
+    for place in vocabulary.inputs.get(procedure, ()):
+        values = {sample.value(place) for sample in samples}
+        if None in values or _is_saved(names, samples, place):
+            continue
+        if len(values) > 1:
+            arguments.append(place)
+        elif samples:
+            fixed[place] = values.pop() or 0
+    results = [place for place in vocabulary.results if place.op == "var" and place.width > 1]
+    kept = {names.renamed(names.stack_pointer, AFTER)}
+    return Signature(arguments, [place for place in results if place not in kept], fixed)
 
 
 def _open_places(

@@ -171,6 +171,17 @@ class PathQuestions:
             return None
         return [self._solver.value(item) for item in made]
 
+    def activations(
+        self, summaries: Summaries, places: Mapping[int, Sequence[Term]], timeout: float
+    ) -> list[tuple[int, tuple[int, ...]]]:
+        """Procedures with what some `places` hold where the path begins them, if it is taken as the claims allow."""
+        answer, terms = self._ask(t.TRUE, summaries, timeout)
+        if answer != "sat":
+            return []
+        evaluator = self._evaluator(terms)
+        found = [(call.procedure, call.before.values(places[call.procedure])) for call in self.path.calls]
+        return [(procedure, tuple(map(evaluator.value, values))) for procedure, values in found]
+
     def _ask(self, question: Term, summaries: Summaries, timeout: float) -> tuple[str, list[Term]]:
         known = [term for claim in self.assumptions(summaries) for term in self._known_terms(claim)]
         calls = self._calls

@@ -276,7 +276,7 @@ class Paths:
         return_to = self._names.address(frames[-1].return_to) if frames else self._expected(procedure)
         after = self._summary(point.pc).behind(self._names, point.state, return_to, f"call {len(point.calls)} ")
         calls = (*point.calls, Call(point.pc, point.state, return_to, after))
-        yield Path(procedure, point.start, point.guard, calls, End.BEGIN, point.state)
+        yield Path(procedure, point.start, point.guard, calls, End.BEGIN, point.state, fresh=point.fresh)
         if frames:
             yield replace(point, pc=frames[-1].return_to, state=after, calls=calls, frames=frames[:-1], is_start=False)
         elif procedure is not None:

@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from mcveto.dpg.evidence import Evidence
 from mcveto.dpg.strengthen.queries import OutOfTime
 from mcveto.dpg.summaries import candidates
+from mcveto.dpg.summaries.directed_inputs import inputs_into
 from mcveto.dpg.summaries.houdini import Houdini
 from mcveto.dpg.summaries.paths import End, NotApplicable, Path, Paths
 from mcveto.dpg.summaries.samples import Sampler, random_inputs
 from mcveto.dpg.summaries.state import Names
 from mcveto.dpg.summaries.summary import ProcedureClaims, ProcedureProof, Summary
+from mcveto.dpg.summaries.tables import Tables
 from mcveto.dpg.summaries.violation import violated_by
 from mcveto.logic.solver import make_solver
 from mcveto.logic.terms import Term
@@ -34,6 +36,7 @@ RUN_STEPS = 800
 ALL_STEPS = 16000
 SEEDS = 4
 MODELS = 3
+MODEL_ROUNDS = 12
 MODEL_SECONDS = 5.0
 LONG_RUN = 300_000
 PRUNE_SECONDS = 0.3
@@ -105,8 +108,13 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
     sampler = Sampler(program, procedures, vocabulary.cells())
     bits = max([call.bits for call in program.spec.input_calls], default=8)
     interesting = sorted(n for n in vocabulary.numbers if abs(n) < 1 << 16)
+    directed = inputs_into(paths[None], pruning, lambda: min(PRUNE_SECONDS, max(0.01, remaining())))
     for number in range(RUNS):
-        sampler.run(random_inputs(number, seed, interesting, bits), RUN_STEPS, seed + number % SEEDS)
+        inputs = random_inputs(number, seed, interesting, bits)
+        if number % 2 == 0 and directed:
+            first = directed.pop(0)
+            inputs = [*first, *inputs[len(first) :]]
+        sampler.run(inputs, RUN_STEPS, seed + number % SEEDS)
         if sampler.violating:
             violation = violated_by(program, sampler.violating[-1], RUN_STEPS)
             if violation is not None:
@@ -121,7 +129,8 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
         if houdini.filter(summaries):
             break
     found = Found(paths, summaries, houdini.open_ends(summaries), sampler.evidence())
-    for stage in (candidates.relations, candidates.by_condition):
+    conventions = {pc: dict(summary.ensures) for pc, summary in summaries.items()}
+    for stage in (candidates.relations, candidates.by_condition, candidates.by_argument):
         if not found.open_ends or found.violation is not None:
             break
         for pc in procedures:
@@ -132,10 +141,52 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
         found.open_ends = houdini.open_ends(summaries)
         if found.open_ends:
             found.violation = _violation(program, houdini, summaries, remaining)
+    if found.open_ends and found.violation is None:
+        everything = {pc: dict(summary.ensures) for pc, summary in summaries.items()}
+        # A table alone is a shorter proof than one beside all that is known.
+        for kept in (conventions, everything):
+            if found.open_ends:
+                for pc, summary in summaries.items():
+                    summary.ensures = dict(kept[pc])
+                _tabulate(names, houdini, found, vocabulary, sampler, remaining)
     if not found.open_ends:
         houdini.reduce(summaries)
     found.solver_calls = sum(question.count for question in houdini.questions)
     return found
+
+
+def _tabulate(
+    names: Names,
+    houdini: Houdini,
+    found: Found,
+    vocabulary: candidates.Vocabulary,
+    sampler: Sampler,
+    remaining: Callable[[], float],
+) -> None:
+    """Rows of tables for the arguments that activations began with, then for those that open ends still speak of."""
+    summaries = found.summaries
+    signatures = {
+        pc: candidates.signature(names, vocabulary, observed, pc) for pc, observed in sampler.observed.items()
+    }
+    tables = Tables(names, found.paths, summaries, signatures)
+    seen = {
+        (pc, key) for pc, made in sampler.observed.items() for item in made.samples if (key := signatures[pc].key(item))
+    }
+    wanted = sorted(seen)
+    for _ in range(MODEL_ROUNDS):
+        before = len(tables.rows)
+        tables.fill(wanted)
+        if len(tables.rows) == before or not found.open_ends or remaining() <= 0:
+            return
+        for pc, summary in summaries.items():
+            summary.ensures.update(dict.fromkeys(tables.claims(pc)))
+        houdini.filter(summaries)
+        found.open_ends = houdini.open_ends(summaries)
+        arguments = {pc: signature.arguments for pc, signature in signatures.items()}
+        wanted = []
+        for question in houdini.questions:
+            if question.path in found.open_ends:
+                wanted += question.activations(summaries, arguments, max(0.01, min(MODEL_SECONDS, remaining())))
 
 
 def _violation(
