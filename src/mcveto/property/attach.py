@@ -12,7 +12,7 @@ from mcveto.program.program import Program
 from mcveto.program.spec import Address, PropertySpec, Spec
 from mcveto.property.ghost import watch
 from mcveto.property.library import TypestateSource, find_typestate, find_typestate_source
-from mcveto.property.safety.guard_program import Guarded, asked_properties, guard
+from mcveto.property.safety.guard_program import Bounds, Guarded, asked_properties, guard
 from mcveto.property.safety.guards import TOO_DEEP, TOO_MANY
 from mcveto.property.system_calls import WatchingDecoder
 from mcveto.property.typestate import Point, PointKind, Typestate
@@ -82,9 +82,15 @@ def typestate_sources(spec: Spec) -> list[TypestateSource]:
     return [_find(spec, str(item.argument)) for item in spec.properties if item.name == "typestate"]
 
 
-def attach_sources(program: Program, sources: Sequence[TypestateSource], events: Sequence[EventPoint]) -> Attached:
+def attach_sources(
+    program: Program,
+    sources: Sequence[TypestateSource],
+    events: Sequence[EventPoint],
+    bounds: tuple[int, int] | None = None,
+) -> Attached:
     """The program with the properties that these texts describe watched: those of its spec, in order, which also says
-    where events are. Raises UsageError or InputFileError."""
+    where events are; `bounds` are the pending calls and heap blocks to watch, if not as many as a few runs show.
+    Raises UsageError or InputFileError."""
     automata = [parse_typestate(source.text, source.path) for source in sources]
     items = [item for item in program.spec.properties if item.name == "typestate"]
     if len(items) != len(automata):
@@ -106,7 +112,7 @@ def attach_sources(program: Program, sources: Sequence[TypestateSource], events:
             automata=(*attached.automata, automaton),
         )
     attached = replace(attached, sources=tuple(sources), events=tuple(events))
-    guarded = guard(attached.program)
+    guarded = guard(attached.program, None if bounds is None else Bounds(*bounds))
     if guarded is None:
         return attached
     names = (*attached.names, *asked_properties(program))
