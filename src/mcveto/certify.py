@@ -49,6 +49,7 @@ class Context:
     sources: tuple[Source, ...] = ()
     events: tuple[str, ...] = ()
     typestates: tuple[str, ...] = ()
+    watched: tuple[int, int] | None = None
 
 
 def context_of(attached: Attached) -> Context:
@@ -60,7 +61,9 @@ def context_of(attached: Attached) -> Context:
     found = [source("typestate", name, item.text) for name, item in zip(named, attached.sources, strict=True)]
     if program.spec.models:
         found += [source("model", name, models_text(name)) for name in MODEL_FILES]
-    return Context(tuple(found), tuple(map(event_text, attached.events)), attached.names)
+    bounds = attached.guarded.bounds if attached.guarded is not None else None
+    watched = None if bounds is None else (bounds.depth, bounds.blocks)
+    return Context(tuple(found), tuple(map(event_text, attached.events)), attached.names, watched)
 
 
 def certificate_of(
@@ -103,6 +106,7 @@ def assembled(
             spec={} if image.format == "while" else spec_mapping(program.spec),
             sources=context.sources,
             events=context.events,
+            watched=context.watched,
             question=question,
             assumptions=program.assumptions,
             history=history,

@@ -15,8 +15,8 @@ from mcveto.dpg.location import ANY, Blocks, Fold
 from mcveto.dpg.location import Location as GraphLocation
 from mcveto.dpg.outcomes import OutcomeTable
 from mcveto.dpg.steps import Steps
-from mcveto.engines.memory import ByteOf, Cell
-from mcveto.engines.record import Node, PathProof
+from mcveto.engines.memory import Cell
+from mcveto.engines.record import EVERYWHERE, Node, PathProof
 from mcveto.logic import terms as t
 from mcveto.logic.smtlib import expression
 from mcveto.logic.substitute import Substitution
@@ -64,10 +64,12 @@ class _Writer:
         length = 0
         for number in range(len(nodes)):
             terms = list(self._conditions(number))
-            for variable in t.free_variables(terms):
+            memory = [self._at_entry.apply(self._whole_memory(number))] if self._is_whole(number) else []
+            for variable in t.free_variables([*memory, *terms]):
                 if variable in self._begins or "!" in _name(variable):
                     used[variable] = None
-            conditions.append(tuple(expression(term) for term in terms))
+            same = (f"(= mem {expression(term)})" for term in memory)
+            conditions.append((*same, *(expression(term) for term in terms)))
             length += sum(map(len, conditions[-1]))
             if length > longest:
                 return None
@@ -75,7 +77,8 @@ class _Writer:
         pairs = [pair for node in nodes for renaming in node.renamings.values() for pair in renaming]
         while True:
             # What a value is renamed from must be remembered as well.
-            more = {_name(new): new for old, new in pairs if _name(old) in history and new.op == "var"}
+            renamed = [self._at_entry.apply(new) for old, new in pairs if _name(old) in history]
+            more = {_name(variable): variable for variable in t.free_variables(renamed)}
             if more.keys() <= history.keys():
                 break
             history |= more
@@ -108,24 +111,30 @@ class _Writer:
         )
 
     def _notes(self, node: Node, history: dict[str, Term]) -> Iterator[Note]:
-        drawn = {_name(variable): f"fresh!{at}" for at, variable in enumerate(node.drawn, 1)}
+        drawn = {v: t.var(f"fresh!{at}.{v.width}", v.width) for at, v in enumerate(node.drawn, 1)}
+        now = Substitution(drawn).apply
         for step in node.steps:
-            changes = {name: value for name, value in drawn.items() if name in history}
+            changes = {_name(variable): value for variable, value in drawn.items() if _name(variable) in history}
             for old, new in node.renamings.get(step, ()):
                 name = f"{_name(old)}!entry" if f"{_name(old)}!entry" in history else _name(old)
                 if name in history:
-                    value = _name(new)
-                    changes[name] = hex(int(value)) if new.op == "const" else drawn.get(value, value)
+                    changes[name] = now(self._at_entry.apply(new))
             for name, value in changes.items():
                 # A value that no location speaks of need not be remembered.
-                if value in history or value.startswith(("fresh!", "0x")):
-                    yield Note(to=f"E{step}", name=name, value=value)
+                if all(_name(v) in history or _name(v).startswith("fresh!") for v in t.free_variables([value])):
+                    yield Note(to=f"E{step}", name=name, value=expression(value))
 
     def _refuted(self, location: GraphLocation, node: Node) -> set[int]:
         """Where the code alone could lead, and this state does not."""
         reached = {self._proof.nodes[step].pc for step in node.steps} | self._program.halts
         targets = (outcome.target for outcome in self._steps.outcomes(location) if not outcome.unsupported)
         return {int(target.data) for target in targets if target.op == "const"} - reached
+
+    def _is_whole(self, number: int) -> bool:
+        return EVERYWHERE in self._proof.live_bytes[number]
+
+    def _whole_memory(self, number: int) -> Term:
+        return self._proof.nodes[number].memory.copy().array()
 
     def _conditions(self, number: int) -> Iterator[Term]:
         node = self._proof.nodes[number]
@@ -140,7 +149,8 @@ class _Writer:
                 value = initial_register(self._layout, cell)
             whole = t.const(value, cell.bits) if isinstance(value, int) else value
             yield t.eq(now, self._at_entry.apply(t.extract(whole, bits - 1, 0)))
-        yield from self._bytes(node, self._proof.live_bytes[number])
+        if not self._is_whole(number):
+            yield from self._bytes(node, self._proof.live_bytes[number])
         yield from (self._at_entry.apply(term) for term in node.path)
 
     def _bytes(self, node: Node, live: frozenset[int]) -> Iterator[Term]:
@@ -165,13 +175,7 @@ class _Writer:
             yield t.eq(now, self._at_entry.apply(value))
 
     def _cell(self, node: Node, address: int) -> Cell:
-        found = node.cells.get(address)
-        if found is None:
-            found = self._space.initial_byte(address)
-        if found is None:
-            at = t.const(address, self._row.address_bits)
-            found = ByteOf(t.load(self._memory, at, 1, self._row.big_endian), 0)
-        return found
+        return node.memory.byte(address)
 
 
 def _name(variable: Term) -> str:

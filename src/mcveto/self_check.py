@@ -7,7 +7,6 @@ decide in the time left is not a verdict either.
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 OBLIGATION_SECONDS = 20.0
 # Locations from which on the obligations are shared among processes.
 LARGE = 400
+# Of the time left, for what comes after.
+RESERVED_SECONDS = 0.5
 # Engines whose proof is an inductive invariant, which counts only if it is checked.
 INVARIANTS = ("dpg", "cegar")
 
@@ -37,13 +38,6 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         return replace(
             verdict, is_internal_error=verdict.is_internal_error or verdict.reason.startswith(SELF_CHECK_FAILED)
         )
-    program = attached.program
-    if program.image.import_area is not None or program.undetermined.bytes > 0:
-        note = "no certificate: the checker does not know programs with imports yet"
-        return replace(verdict, proof=None, evidence=None, warnings=(note,))
-    if attached.guarded is not None and attached.guarded.is_widened:
-        note = "no certificate: the checker does not watch as many calls and heap blocks as this proof needs"
-        return replace(verdict, proof=None, evidence=None, warnings=(note,))
     engine = verdict.found_by or question.engine
     if verdict.proof is None and engine not in INVARIANTS:
         return replace(verdict, warnings=(f"no certificate: what engine {engine} did cannot be written as one",))
@@ -61,13 +55,11 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
     if question.self_check or certificate.procedures:
         from mcveto.check.discharge import Effort, check
 
-        image = attached.program.image
-        # What was explored was refuted a second time already: here as much time again as it took.
-        spent = max(1.0, float(verdict.statistics.get("seconds", 0.0)))
+        image = attached.program.loaded or attached.program.image
         effort = Effort(
             jobs=os.cpu_count() or 1 if len(certificate.locations) >= LARGE else 1,
             timeout=max(1.0, min(OBLIGATION_SECONDS, seconds)),
-            seconds=spent if engine not in INVARIANTS else math.inf,
+            seconds=max(1.0, seconds - RESERVED_SECONDS),
         )
         checked = check(certificate, image, effort)
         if checked.undecided and engine not in INVARIANTS:

@@ -3,10 +3,13 @@
 The emulator runs the program; the companion finds, at each step, a location whose program counter, call string,
 pointers, code and invariant fit the machine's state, by evaluation alone. A certificate that cannot accompany a run, or
 whose claim a step from a state it admits leaves, is wrong, whatever a solver says. It shares neither transfer functions
-nor solver with the checker. Variables of the history are kept beside the machine, as the notes of each step say.
+nor solver with the checker. Variables of the history are kept beside the machine, as the notes of each step say. That
+two whole memories are equal is not compared.
 """
 
 from __future__ import annotations
+
+import re
 
 from mcveto.check.certificate import ANY, HALT, Certificate, Location, Note
 from mcveto.logic import terms as t
@@ -42,7 +45,7 @@ class Companion:
             self._names[item.name] = t.var(item.name, item.bits) if item.bits else t.memory(item.name, bits)
         self._terms: dict[str, Term] = {}
         self._values: dict[str, int | Memory] = {}
-        self._drawn: list[int] = []
+        self._drawn: list[tuple[int, int]] = []
 
     def follow(self, seed: int, max_blocks: int = 300) -> str:
         """Accompanies the run of a seed; says where the claim fails, or ""."""
@@ -73,8 +76,8 @@ class Companion:
         supply = machine._domain._fresh
 
         def fresh(bits: int, origin: FreshOrigin, usual: int) -> int:
-            self._drawn.append(supply(bits, origin, usual) & ((1 << bits) - 1))
-            return self._drawn[-1]
+            self._drawn.append((supply(bits, origin, usual) & ((1 << bits) - 1), bits))
+            return self._drawn[-1][0]
 
         machine._domain._fresh = fresh
         self._values = {}
@@ -90,6 +93,7 @@ class Companion:
     def _step(self, machine: Machine, frames: list[int], location: Location) -> Location | str:
         """Runs the code of a location; where the machine then is, END, or how the claim fails."""
         self._drawn.clear()
+        known = {note.value: self._evaluated(machine, note) for note in location.notes if "fresh!" not in note.value}
         edges: dict[str, tuple[Note, ...]] = dict.fromkeys(location.steps, ())
         for _ in location.code or ("hook",):
             before = machine.pc
@@ -116,22 +120,41 @@ class Companion:
         for note in location.notes:
             if note.to in edges:
                 edges[note.to] = (*edges[note.to], note)
-        return self._find(machine, frames, edges)
+        return self._find(machine, frames, edges, known)
 
-    def _noted(self, notes: tuple[Note, ...]) -> dict[str, int | Memory]:
+    def _evaluated(self, machine: Machine, note: Note) -> int | Memory:
+        """What a note writes down, if the machine is in the state before the step (or does not matter)."""
+        if note.value in self._values:
+            return self._values[note.value]
+        values, names = self._values, self._names
+        drawn = {f"fresh!{at}.{bits}": (value, bits) for at, (value, bits) in enumerate(self._drawn, 1)}
+        self._values = {**values, **{name: value for name, (value, _) in drawn.items()}}
+        open_values = [(name, bits) for name, bits in re.findall(r"(fresh!\d+\.(\d+))", note.value)]
+        for name, _ in open_values:
+            self._values.setdefault(name, 0)
+        self._names = {**names, **{name: t.var(name, int(bits)) for name, bits in open_values}}
+        evaluator = Evaluator(lambda v: self._register(machine, v), lambda m, at: self._byte(machine, m, at))
+        try:
+            return evaluator.value(parse(note.value, self._names))
+        finally:
+            self._values, self._names = values, names
+
+    def _noted(
+        self, machine: Machine, notes: tuple[Note, ...], known: dict[str, int | Memory]
+    ) -> dict[str, int | Memory]:
         """The history after a step."""
-        values = dict(self._values)
-        for note in notes:
-            if note.value in self._values:
-                values[note.name] = self._values[note.value]
-            elif note.value.startswith("fresh!"):
-                at = int(note.value.removeprefix("fresh!")) - 1
-                values[note.name] = self._drawn[at] if at < len(self._drawn) else 0
-            else:
-                values[note.name] = int(note.value, 16)
-        return values
+        changes = {
+            note.name: known[note.value] if note.value in known else self._evaluated(machine, note) for note in notes
+        }
+        return {**self._values, **changes}
 
-    def _find(self, machine: Machine, frames: list[int], names: dict[str, tuple[Note, ...]]) -> Location | str:
+    def _find(
+        self,
+        machine: Machine,
+        frames: list[int],
+        names: dict[str, tuple[Note, ...]],
+        known: dict[str, int | Memory] | None = None,
+    ) -> Location | str:
         stopped = machine.stopped()
         if stopped is not None:
             return END if stopped.kind == "halted" and HALT in names else f"{stopped.kind} at {machine.pc:#x}"
@@ -143,7 +166,7 @@ class Companion:
         for name, notes in names.items():
             if name != HALT:
                 location = self._by_id[name]
-                self._values = self._noted(notes)
+                self._values = self._noted(machine, notes, known or {})
                 why = self._why_not(machine, frames, location)
                 if not why:
                     return location
@@ -175,7 +198,7 @@ class Companion:
     def _term(self, text: str) -> Term:
         found = self._terms.get(text)
         if found is None:
-            found = self._terms[text] = parse(text, self._names)
+            found = self._terms[text] = t.TRUE if text.startswith("(= mem ") else parse(text, self._names)
         return found
 
     def _register(self, machine: Machine, variable: Term) -> int:

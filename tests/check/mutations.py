@@ -201,7 +201,9 @@ def _change_note(data: Data, generator: random.Random) -> list[str] | None:
         case 0:
             notes.pop(at)
         case 1:
-            notes[at]["value"] = generator.choice(("fresh!1", "fresh!2", "0x0", "0x1"))
+            bits = next(item["bits"] for item in data["history"] if item["name"] == notes[at]["name"])
+            number = generator.randrange(1 << min(bits, 2)) if bits > 1 else 0
+            notes[at]["value"] = generator.choice((f"fresh!1.{bits}", f"fresh!2.{bits}", f"(_ bv{number} {bits})"))
         case _:
             notes[at]["name"] = generator.choice(data["history"])["name"]
     return [location["id"]]

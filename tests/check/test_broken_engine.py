@@ -81,7 +81,7 @@ def test_what_the_user_sees(
     assert out.startswith("UNKNOWN(self-check failed: step ")
     (bundle,) = tmp_path.iterdir()
     assert bundle.name.startswith("mcveto-self-check-") and bundle.name in err
-    assert "mcveto-certificate-2" in bundle.read_text()
+    assert "mcveto-certificate-3" in bundle.read_text()
 
 
 def test_a_proof_that_is_not_handed_over_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ import msgspec
 from mcveto.check.records import Procedure, Record
 from mcveto.errors import InputFileError
 
-FORMAT = "mcveto-certificate-2"
+FORMAT = "mcveto-certificate-3"
 ANY = "any"
 HALT = "halt"
 
@@ -118,6 +118,8 @@ class Certificate(Record, omit_defaults=True):
     locations: tuple[Location, ...]
     procedures: tuple[Procedure, ...] = ()
     """Instead of locations: every path is followed from one procedure to the next (see `check.procedures`)."""
+    watched: tuple[int, int] | None = None
+    """With memory-safety or no-fault: how many pending calls and heap blocks are watched; more are unsupported."""
     seal: str = ""
 
 

@@ -7,10 +7,11 @@ as SMT-LIB text; `second` asks both about everything. An obligation that nobody 
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import z3
@@ -19,6 +20,7 @@ from mcveto.check.certificate import Certificate
 from mcveto.check.obligations import Checker, Obligation, read_program
 from mcveto.check.procedures import checker_of, obligations_of
 from mcveto.check.steps import Rejected
+from mcveto.check.values import Formula, reads
 from mcveto.orphans import pool_of_forks
 from mcveto.program.image import Image
 from mcveto.program.program import Program
@@ -113,6 +115,8 @@ def refuted(obligation: Obligation, effort: Effort) -> str:
     """ "unsat" if the obligation holds, "sat" if it does not, "unknown" if nobody can tell.
 
     Each way of asking is tried shortly before any is given all the time: most obligations are easy for one of them."""
+    if not effort.second:
+        obligation = replace(obligation, formulas=_rewritten(obligation.formulas))
     for share in (0.005, 0.02, 1.0):
         timeout = share * effort.timeout
         for make in (z3.SimpleSolver, z3.Solver):
@@ -128,8 +132,18 @@ def refuted(obligation: Obligation, effort: Effort) -> str:
     return "unknown"
 
 
+def _rewritten(formulas: tuple[Formula, ...]) -> tuple[Formula, ...]:
+    """What Z3's rewriting leaves of formulas, with values that are stated put in: of most obligations, "false"."""
+    goal = z3.Goal()
+    goal.add(*formulas)
+    (rest,) = z3.Then("simplify", "propagate-values")(goal)
+    return tuple(rest)
+
+
 def _z3(obligation: Obligation, solver: Any, timeout: float) -> str:
     """Z3's answer; `solver` then holds the obligation with the known bytes that turned out to matter."""
+    if any(map(z3.is_false, obligation.formulas)):
+        return "unsat"
     solver.set("timeout", int(1000 * timeout))
     solver.add(*obligation.formulas)
     for _ in range(MAX_ROUNDS):
@@ -143,26 +157,14 @@ def _z3(obligation: Obligation, solver: Any, timeout: float) -> str:
 
 def _contradicted(obligation: Obligation, model: Any) -> list[Any]:
     """The bytes read in the formulas that are known, but have another value in the model."""
-    facts: dict[int, Any] = {}
-    seen: set[int] = set()
-    stack = list(obligation.formulas)
-    while stack:
-        term = stack.pop()
-        if term.get_id() in seen:
-            continue
-        seen.add(term.get_id())
-        stack.extend(term.children())
-        if z3.is_select(term):
-            memory, index = term.children()
-            while z3.is_store(memory):
-                memory = memory.children()[0]
-            address = model.eval(index, model_completion=True).as_long()
-            # Only of the memory of the state, not of one that the history remembers.
-            byte = obligation.known(address) if z3.is_const(memory) and str(memory) == "mem" else None
-            fact = memory[z3.BitVecVal(address, index.size())] == byte if byte is not None else None
-            if fact is not None and not z3.is_true(model.eval(fact, model_completion=True)):
-                facts[address] = fact
-    return list(facts.values())
+    facts: list[Any] = []
+    addresses = {model.eval(at, model_completion=True).as_long() for _, at in reads(list(obligation.formulas))}
+    for address, (memory, known) in itertools.product(sorted(addresses), obligation.known):
+        byte = known(address)
+        fact = z3.BoolVal(True) if byte is None else memory[address] == byte
+        if not z3.is_true(model.eval(fact, model_completion=True)):
+            facts.append(fact)
+    return facts
 
 
 # Z3's own names for division with the values of the standard where the divisor is 0.

@@ -27,7 +27,7 @@ import z3
 from mcveto.check import certificate as file
 from mcveto.check.certificate import ANY, HALT, Certificate
 from mcveto.check.steps import Outcome, Place, Rejected, Steps
-from mcveto.check.values import Formula, Vocabulary, all_of, allows, any_of, vector
+from mcveto.check.values import Formula, Vocabulary, all_of, allows, any_of, vector, within
 from mcveto.errors import McvetoError
 from mcveto.machine.memory import EXECUTE
 from mcveto.machine.pcode import Transfer
@@ -42,21 +42,21 @@ from mcveto.whilelang.models import catalogue
 
 PROPERTIES = ("reach", "return-address")
 KNOWN = (*PROPERTIES, "typestate", "memory-safety", "no-fault")
-Activation = tuple[str, int]
+Known = Sequence[tuple[Formula, Callable[[int], int | None]]]
 _NUMBER = re.compile(r"0x(0|[1-9a-f][0-9a-f]*)")
 # No register has a name with "!", and no value that a step leaves open is part of the history.
 _HISTORY = re.compile(r"(?!fresh!)[A-Za-z_/][A-Za-z0-9_./]*![A-Za-z0-9_.]+")
-_FRESH = re.compile(r"fresh![1-9][0-9]*")
+_FRESH = re.compile(r"(fresh![1-9][0-9]{0,5}\.([1-9][0-9]{0,3}))")
 _CONDITION = re.compile(r"""\|[^|\\]*\||[()]|[^\s()|;"\\]+""")
 
 
 @dataclass(frozen=True, slots=True)
 class Obligation:
-    """A formula that must be unsatisfiable; `known` gives bytes of memory that are certain before the step."""
+    """A formula that must be unsatisfiable; `known` gives bytes that are certain before the step, by memory."""
 
     what: str
     formulas: tuple[Formula, ...]
-    known: Callable[[int], int | None]
+    known: Known
 
 
 def read_program(certificate: Certificate, image: Image) -> Program:
@@ -65,12 +65,12 @@ def read_program(certificate: Certificate, image: Image) -> Program:
         raise Rejected("the seal does not fit: the file was changed or damaged")
     if image.sha256 != certificate.binary.sha256 or image.isa != certificate.binary.isa:
         raise Rejected("it is about another binary")
-    if image.import_area is not None or image.unspecified:
-        raise Rejected("the file depends on code or data that is not in it")
     try:
         program, typestates = _derived_program(certificate, image)
     except McvetoError as error:
         raise Rejected(str(error)) from None
+    if program.image.unspecified:
+        raise Rejected("the file depends on code or data that is not in it")
     _require_same_question(certificate, program, typestates)
     return program
 
@@ -95,7 +95,8 @@ def _derived_program(certificate: Certificate, image: Image) -> tuple[Program, t
         files = [TypestateSource(*item) for item in zip(named, given, strict=True)]
         expected = [file.source("typestate", *item) for item in files]
         expected += [file.source("model", item, catalogue.source(item)) for item in catalogue.FILES if spec.models]
-        attached = attach_sources(make_program(image, spec), files, tuple(map(parse_event, certificate.events)))
+        events = tuple(map(parse_event, certificate.events))
+        attached = attach_sources(make_program(image, spec), files, events, certificate.watched)
         program, typestates = attached.program, attached.names
     if certificate.sources != tuple(expected):
         raise Rejected("its texts are not those that the question rests on")
@@ -135,9 +136,16 @@ class Checker:
             if location.id in self._places or location.id == HALT:
                 raise Rejected(f"{location.id} is listed twice")
             self._places[location.id] = self._place(location)
+        self._variables = {cell.name: self._vocabulary.variable(cell) for cell in program.decoder.layout.cells}
+        self._variables["mem"] = self._vocabulary.memory
         self._begins: list[tuple[Any, Any]] = []
         self._history: Any = self._read_history(certificate)
-        self._invariants = self._parse(certificate)
+        # What begins as the memory and never changes is the memory at entry.
+        changed = {note.name for location in certificate.locations for note in location.notes}
+        entry = [item.name for item in certificate.history if item.begins == "mem" and item.name not in changed]
+        fixed = (self._vocabulary.memory, self._fixed_byte)
+        self._known: Known = [fixed, *((self._history[name], self._space.initial_byte) for name in entry)]
+        self._invariants, self._notes = self._parse(certificate)
         self._start = certificate.start
         nested = any(location.frames is None for location in self.locations)
         for location in self.locations:
@@ -145,15 +153,17 @@ class Checker:
             if (location.frames is None) != nested or (edges and not nested):
                 raise Rejected(f"{location.id}: call strings are kept everywhere or nowhere")
             names = [name for name in location.steps if name != HALT] + [edge.to for edge in edges]
-            self._require_listed(names)
+            for name in sorted(set(names) - self._places.keys()):
+                raise Rejected(f"a step leads to {name}, which is not listed")
             if set(map(number, location.refuted)) & {self._places[name].pc for name in names}:
                 raise Rejected(f"{location.id} refutes what it lists as a step")
-        self._require_listed(self._start)
-        self._pending = self._pending_addresses() if nested else {}
+        if not set(self._start) <= self._places.keys():
+            raise Rejected("it starts at a location that is not listed")
+        self._pending: dict[str, set[int]] = {}
+        if nested:
+            from mcveto.check.procedures import pending_addresses
 
-    def _require_listed(self, names: Iterable[str]) -> None:
-        for name in sorted(set(names) - self._places.keys()):
-            raise Rejected(f"a step leads to {name}, which is not listed")
+            self._pending = pending_addresses(self.locations, self._start, self._program.return_sentinel)
 
     def _place(self, location: file.Location) -> Place:
         """Obligation 2, and that the location is no target."""
@@ -176,53 +186,42 @@ class Checker:
             raise Rejected(f"{location.id} is a target")
         return place
 
-    def _parse(self, certificate: Certificate) -> dict[str, Formula]:
-        """The invariants as formulas over the state's variables."""
-        texts = [c for location in certificate.locations for way in location.invariant for c in way]
-        used = {symbol.strip("|") for text in texts for symbol in symbols(text)}
-        cells = self._program.decoder.layout.cells
-        names = {cell.name: self._vocabulary.variable(cell) for cell in cells if cell.name in used}
-        names["mem"] = self._vocabulary.memory
-        names |= self._history
-        try:
-            parsed = iter(z3.parse_smt2_string("\n".join(f"(assert {text})" for text in texts), decls=names))
-            invariants = {
-                location.id: any_of([all_of([next(parsed) for _ in way]) for way in location.invariant])
-                for location in certificate.locations
-            }
-        except (z3.Z3Exception, StopIteration) as error:
-            raise Rejected(f"an invariant is not a condition on the state: {error}") from None
-        if next(parsed, None) is not None:
-            raise Rejected("an invariant holds more than one condition")
-        return invariants
+    def _parse(self, certificate: Certificate) -> tuple[dict[str, Formula], dict[str, dict[str, Any]]]:
+        """The invariants as formulas over the state's variables, and what steps make of the history's, by location."""
+        names, locations = {**self._variables, **self._history}, certificate.locations
+        parsed = iter(parse([text for location in locations for way in location.invariant for text in way], names))
+        ways = {item.id: [all_of([next(parsed) for _ in way]) for way in item.invariant] for item in locations}
+        # Only notes may speak of what a step leaves open: an invariant that did would say something about it.
+        notes = [(location.id, note) for location in locations for note in location.notes]
+        texts = [f"(= {note.name} {note.value})" for _, note in notes]
+        for name, bits in dict(match for text in texts for match in _FRESH.findall(text)).items():
+            names[name] = self._vocabulary.named(name, int(bits))
+        noted: dict[str, dict[str, Any]] = {location.id: {} for location in locations}
+        for (name, note), equation in zip(notes, parse(texts, names), strict=True):
+            variable = self._history.get(note.name)
+            if variable is None or not z3.is_eq(equation) or not z3.eq(equation.arg(0), variable):
+                raise Rejected(f"{name}: '{note.name[:40]}' cannot become '{note.value[:40]}'")
+            noted[name].setdefault(note.to, []).append((variable, equation.arg(1)))
+        return {name: any_of(alternatives) for name, alternatives in ways.items()}, noted
 
     def _read_history(self, certificate: Certificate) -> dict[str, Any]:
         """The variables of the history by name, and as what they begin; none of them is part of the state."""
-        state = {cell.name: self._vocabulary.variable(cell) for cell in self._program.decoder.layout.cells}
-        state["mem"] = self._vocabulary.memory
         history: dict[str, Any] = {}
         for item in certificate.history:
-            if not _HISTORY.fullmatch(item.name) or item.name in (*history, *state) or not 0 <= item.bits <= 1024:
+            if (
+                item.name in self._variables
+                or not _HISTORY.fullmatch(item.name)
+                or item.name in history
+                or not 0 <= item.bits <= 1024
+            ):
                 raise Rejected(f"'{item.name[:40]}' cannot be a variable of the history")
             history[item.name] = variable = self._vocabulary.named(item.name, item.bits)
-            if item.begins and (item.begins not in state or state[item.begins].sort() != variable.sort()):
+            if item.begins and (
+                item.begins not in self._variables or self._variables[item.begins].sort() != variable.sort()
+            ):
                 raise Rejected(f"{item.name} cannot begin as '{item.begins[:40]}'")
-            self._begins += [(variable, state[item.begins])] if item.begins else []
+            self._begins += [(variable, self._variables[item.begins])] if item.begins else []
         return history
-
-    def _noted(self, location: file.Location) -> dict[str, list[tuple[Any, Any]]]:
-        """What the steps to each location make of the history: its variables with their new values."""
-        noted: dict[str, list[tuple[Any, Any]]] = {}
-        for note in location.notes:
-            variable, value = self._history.get(note.name), self._history.get(note.value)
-            if value is None and z3.is_bv(variable) and _FRESH.fullmatch(note.value):
-                value = z3.BitVec(note.value, variable.size())
-            elif value is None and z3.is_bv(variable) and _NUMBER.fullmatch(note.value):
-                value = z3.BitVecVal(number(note.value), variable.size())
-            if variable is None or value is None or variable.sort() != value.sort():
-                raise Rejected(f"{location.id}: '{note.name[:40]}' cannot become '{note.value[:40]}'")
-            noted.setdefault(note.to, []).append((variable, value))
-        return noted
 
     def initiation(self) -> Obligation:
         """Obligation 4: the entry state is like the end of a step that nothing precedes."""
@@ -230,16 +229,17 @@ class Checker:
         outcome = Outcome([], dict(self._program.registers), self._vocabulary.memory, Transfer.JUMP, entry, entry)
         outcome.history = dict.fromkeys(self._start, self._begins)
         names = [name for name in self._start if self._places[name].frames in (None, (sentinel,))]
-        return Obligation("initiation", (z3.Not(self._safe(outcome, names)),), self._space.initial_byte)
+        return Obligation(
+            "initiation", (z3.Not(self._safe(outcome, names)),), [(self._vocabulary.memory, self._space.initial_byte)]
+        )
 
     def consecution(self, location: file.Location) -> Iterator[Obligation]:
         """Obligations 3 and 5 to 7 of one location: one per way through its code and return address expected."""
         place = self._places[location.id]
         before = [self._invariants[location.id]]
         before += [self._vocabulary.variable(cell) == value for cell, value in self._steps.pointers(place)]
-        noted = self._noted(location)
         for number, outcome in enumerate(self._steps.outcomes(place)):
-            outcome.history = noted
+            outcome.history = self._notes[location.id]
             what = f"step {number} of {location.id} at {location.pc}"
             if outcome.unsupported:
                 what, ends = f"{what} ({outcome.unsupported})", iter([z3.BoolVal(False)])
@@ -248,7 +248,7 @@ class Checker:
             else:
                 ends = self._ends(location, outcome)
             for safe in ends:
-                yield Obligation(what, (*before, *outcome.guard, z3.Not(safe)), self._fixed_byte)
+                yield Obligation(what, (*before, *outcome.guard, z3.Not(safe)), self._known)
 
     def _ends(self, location: file.Location, outcome: Outcome) -> Iterator[Formula]:
         """Where an outcome may end, by the listed steps that fit the calls pending after it.
@@ -266,45 +266,12 @@ class Checker:
         else:
             yield self._safe(outcome, self._listed(location, None, back, frames))
 
-    def _listed(
-        self, location: file.Location, edges: Sequence[file.Edge] | None, back: int, frames: tuple[int, ...] | None
-    ) -> list[str]:
+    def _listed(self, location: file.Location, edges: Any, back: int, frames: tuple[int, ...] | None) -> list[str]:
         """The listed steps along `edges` that expect `back`, or with the call string `frames`; and halts."""
         if frames is None and edges is not None:
             halts = [name for name in location.steps if name == HALT]
             return halts + [edge.to for edge in edges if number(edge.expecting) == back]
         return [name for name in location.steps if name == HALT or self._places[name].frames == frames]
-
-    def _pending_addresses(self) -> dict[str, set[int]]:
-        """Without call strings: the return addresses pending at each location, on paths whose returns match calls.
-
-        An activation is the location it began in and the address pending in it. A call begins one and remembers the
-        caller's; a return continues every caller of its own.
-        """
-        by_name = {location.id: location for location in self.locations}
-        begun = [((name, self._program.return_sentinel), name) for name in self._start]
-        reached: set[tuple[Activation, str]] = set()
-        callers: dict[Activation, set[Activation]] = {}
-        returned: dict[Activation, set[str]] = {}
-        while begun:
-            item = begun.pop()
-            if item in reached:
-                continue
-            reached.add(item)
-            activation, name = item
-            begun += [(activation, step) for step in by_name[name].steps if step != HALT]
-            for call in by_name[name].calls:
-                called = (call.to, number(call.expecting))
-                callers.setdefault(called, set()).add(activation)
-                begun += [(called, call.to), *((activation, back) for back in returned.get(called, ()))]
-            for edge in by_name[name].returns:
-                if number(edge.expecting) == activation[1]:
-                    returned.setdefault(activation, set()).add(edge.to)
-                    begun += [(caller, edge.to) for caller in callers.get(activation, ())]
-        pending: dict[str, set[int]] = {}
-        for (_, address), name in reached:
-            pending.setdefault(name, set()).add(address)
-        return pending
 
     def _safe(self, outcome: Outcome, names: Iterable[str]) -> Formula:
         """Where control may be after an outcome: not at a target, and at a halt, at a fault or in an invariant."""
@@ -313,7 +280,8 @@ class Checker:
         targets = any_of([address == at for at in sorted(self._program.targets)])
         replaced = any_of([target == pc for pc in sorted(self._program.hooks)])
         halted = any_of([address == at for at in self._halts])
-        ends = [z3.Not(z3.Or(allows(self._space, address, EXECUTE), replaced, halted))]
+        outside = within(address, self._steps.foreign)
+        ends = [z3.Not(z3.Or(allows(self._space, address, EXECUTE), replaced, halted, outside))]
         for place in (None if name == HALT else self._places[name] for name in names):
             there = z3.simplify(halted if place is None else target == place.pc)
             if not z3.is_false(there):
@@ -357,16 +325,26 @@ def number(text: str) -> int:
     return int(text, 16)
 
 
-def symbols(text: str) -> set[str]:
-    """What a condition mentions, if it is one balanced expression; so it cannot smuggle in commands."""
-    found: set[str] = set()
+def parse(texts: Sequence[str], names: dict[str, Any]) -> list[Formula]:
+    """Conditions as formulas over the names."""
+    for text in texts:
+        _require_expression(text)
+    try:
+        parsed = list(z3.parse_smt2_string("\n".join(f"(assert {text})" for text in texts), decls=names))
+    except z3.Z3Exception as error:
+        raise Rejected(f"a claim is not a condition on the state: {error}") from None
+    if len(parsed) != len(texts):
+        raise Rejected("a claim is not one condition")
+    return parsed
+
+
+def _require_expression(text: str) -> None:
+    """A condition is one balanced expression; so it cannot smuggle in commands."""
     depth, end = 0, 0
     for match in _CONDITION.finditer(text):
         if text[end : match.start()].strip() or (end and depth == 0):
             raise Rejected(f"'{text[:60]}' is not one expression")
         depth += (match[0] == "(") - (match[0] == ")")
         end = match.end()
-        found.add(match[0])
     if text[end:].strip() or depth or not end:
         raise Rejected(f"'{text[:60]}' is not one expression")
-    return found

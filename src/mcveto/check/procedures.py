@@ -26,11 +26,11 @@ from typing import Any
 
 import z3
 
-from mcveto.check.certificate import Certificate
-from mcveto.check.obligations import Checker, Obligation, number, symbols
+from mcveto.check.certificate import HALT, Certificate, Location
+from mcveto.check.obligations import Checker, Obligation, number, parse
 from mcveto.check.records import Frame, Procedure
 from mcveto.check.steps import Outcome, Rejected
-from mcveto.check.values import CheckerDomain, Formula, Value, Vocabulary, all_of, vector
+from mcveto.check.values import CheckerDomain, Formula, Value, Vocabulary, all_of, reads, vector
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
 from mcveto.machine.memory import EXECUTE
 from mcveto.machine.pcode import Instruction, Transfer
@@ -41,6 +41,7 @@ MAX_POINTS = 20_000
 PRUNE_MILLISECONDS = 500
 AFTER = "after "
 EXPECTED = "expected return"
+Activation = tuple[str, int]
 
 
 class Renamed(Vocabulary):
@@ -92,6 +93,8 @@ class ProcedureChecker(Checker):
         if certificate.locations or certificate.start or certificate.history:
             raise Rejected("locations and procedures in one certificate")
         super().__init__(certificate, program)
+        if self._steps.foreign:
+            raise Rejected("procedures of a program that depends on other modules")
         self._bits = self._row.address_bits
         self._after = Renamed(self._vocabulary, AFTER, self._bits)
         self._expected = z3.BitVec(EXPECTED, self._bits)
@@ -109,7 +112,7 @@ class ProcedureChecker(Checker):
         before |= {"mem": self._vocabulary.memory, EXPECTED: self._expected}
         after = {f"{AFTER}{cell.name}": self._after.variable(cell) for cell in cells}
         after |= {f"{AFTER}mem": self._after.memory}
-        requires, ensures = _parse(item.requires, before), _parse(item.ensures, before | after)
+        requires, ensures = parse(item.requires, before), parse(item.ensures, before | after)
         return Summary(all_of(requires or [z3.BoolVal(True)]), all_of(ensures or [z3.BoolVal(True)]), item.frame)
 
     def obligations(self, part: int) -> Iterator[Obligation]:
@@ -298,7 +301,9 @@ class ProcedureChecker(Checker):
     def _obligation(self, own: int | None, what: str, point: Point, formulas: Sequence[Formula]) -> Obligation:
         start = "the entry" if own is None else f"{own:#x}"
         known = self._fixed_byte if own is not None else self._space.initial_byte
-        return Obligation(f"from {start}: {what}", (*formulas, *_kept(formulas, point.behind)), known)
+        return Obligation(
+            f"from {start}: {what}", (*formulas, *_kept(formulas, point.behind)), [(self._vocabulary.memory, known)]
+        )
 
     def _is_impossible(self, guard: Sequence[Formula], behind: Sequence[Behind]) -> bool:
         solver = z3.SimpleSolver()
@@ -318,37 +323,44 @@ def obligations_of(checker: Checker, part: int) -> Iterable[Obligation]:
     return [checker.initiation()] if part < 0 else checker.consecution(checker.locations[part])
 
 
-def _parse(texts: Sequence[str], names: dict[str, Any]) -> list[Formula]:
-    """Conditions as formulas over the names."""
-    for text in texts:
-        symbols(text)
-    try:
-        parsed = list(z3.parse_smt2_string("\n".join(f"(assert {text})" for text in texts), decls=names))
-    except z3.Z3Exception as error:
-        raise Rejected(f"a claim is not a condition on the state: {error}") from None
-    if len(parsed) != len(texts):
-        raise Rejected("a claim is not one condition")
-    return parsed
-
-
 def _kept(formulas: Sequence[Formula], behind: Sequence[Behind]) -> list[Formula]:
     """What is known of the bytes that formulas read behind activations: those that are kept are as before."""
     by_memory = {item.memory.get_id(): item for item in behind}
     found: list[Formula] = []
-    stack = list(formulas) if behind else []
-    seen: set[int] = set()
-    while stack:
-        term = stack.pop()
-        if term.get_id() in seen:
-            continue
-        seen.add(term.get_id())
-        stack.extend(term.children())
-        if z3.is_select(term):
-            memory, index = term.children()
-            while z3.is_store(memory):
-                memory = memory.children()[0]
-            item = by_memory.get(memory.get_id())
-            if item is not None:
-                found.append(z3.Implies(item.keeps(index), memory[index] == item.before[index]))
-                stack.append(found[-1])
+    pending = list(formulas) if behind else []
+    for memory, index in reads(pending):
+        item = by_memory.get(memory.get_id())
+        if item is not None:
+            found.append(z3.Implies(item.keeps(index), memory[index] == item.before[index]))
+            pending.append(found[-1])
     return found
+
+
+def pending_addresses(locations: Sequence[Location], start: Sequence[str], sentinel: int) -> dict[str, set[int]]:
+    """Without call strings: the return addresses pending at each location, on paths whose returns match calls.
+
+    An activation is the location it began in and the address pending in it. A call begins one and remembers the
+    caller's; a return continues every caller of its own.
+    """
+    by_name = {location.id: location for location in locations}
+    begun = [((name, sentinel), name) for name in start]
+    reached: set[tuple[Activation, str]] = set()
+    callers: dict[Activation, set[Activation]] = {}
+    returned: dict[Activation, set[str]] = {}
+    pending: dict[str, set[int]] = {}
+    while begun:
+        activation, name = item = begun.pop()
+        if item in reached:
+            continue
+        reached.add(item)
+        pending.setdefault(name, set()).add(activation[1])
+        begun += [(activation, step) for step in by_name[name].steps if step != HALT]
+        for call in by_name[name].calls:
+            called = (call.to, number(call.expecting))
+            callers.setdefault(called, set()).add(activation)
+            begun += [(called, call.to), *((activation, back) for back in returned.get(called, ()))]
+        for edge in by_name[name].returns:
+            if number(edge.expecting) == activation[1]:
+                returned.setdefault(activation, set()).add(edge.to)
+                begun += [(caller, edge.to) for caller in callers.get(activation, ())]
+    return pending

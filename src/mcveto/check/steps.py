@@ -21,6 +21,7 @@ from mcveto.machine.registers import Cell
 from mcveto.program.program import Program
 
 MAX_WAYS = 4096
+OUTSIDE = "something outside the file"
 
 
 class Rejected(Exception):
@@ -65,6 +66,8 @@ class Steps:
         (stack_pointer,) = program.decoder.layout.named(self._row.stack_pointer)
         (frame_pointer,) = program.decoder.layout.named(self._row.frame_pointer)
         self._cells = stack_pointer.cell, frame_pointer.cell
+        # Where what is not mapped may belong to another module: nobody knows what happens there.
+        self.foreign = [(low, high - 1) for low, high in program.undetermined.foreign_ranges()]
         self._stops = {self._row.code_address(pc) for pc in program.hooks} | program.halts | program.targets
 
     def pointers(self, place: Place) -> list[tuple[Cell, int]]:
@@ -112,11 +115,13 @@ class Steps:
         ways = 0
         while scripts:
             domain = CheckerDomain(self._vocabulary, self._program.space, scripts.pop())
-            for cell, value in self.pointers(place):
-                domain.write_register(cell, value)
+            domain.foreign = self.foreign
+            domain.registers.update({cell.number: value for cell, value in self.pointers(place)})
             outcome = self._run(instructions, domain)
             if outcome is not None:
                 yield outcome
+            for guard in domain.strays:
+                yield Outcome(guard, {}, domain.memory, Transfer.JUMP, place.pc, place.pc, unsupported=OUTSIDE)
             scripts.extend(domain.other_ways)
             ways += 1
             if ways > MAX_WAYS:
@@ -129,8 +134,10 @@ class Steps:
             try:
                 step = self.interpreter.execute(instruction, domain)
             except Fault as fault:
-                ended.system_call = True
-                return ended if fault.kind is FaultKind.SYSTEM_CALL else None
+                ended.system_call = fault.kind is FaultKind.SYSTEM_CALL
+                if fault.address is not None and self._program.undetermined.is_foreign(fault.address):
+                    ended.unsupported = OUTSIDE
+                return ended if ended.system_call or ended.unsupported else None
             except Unsupported as error:
                 ended.unsupported = str(error)
                 return ended

@@ -9,7 +9,7 @@ not yet in the script are left in `other_ways` for the caller to try.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import z3
@@ -79,11 +79,32 @@ class Vocabulary:
         return [z3.Extract(cell.bits - 1, bits, vector(value, cell.bits)) == 0] if bits < cell.bits else []
 
 
+def reads(pending: list[Any]) -> Iterator[tuple[Any, Any]]:
+    """The memories that are read in some formulas, without the stores to them, each with an address; uses up the
+    list, which may grow on the way."""
+    seen: set[int] = set()
+    while pending:
+        term = pending.pop()
+        if term.get_id() not in seen:
+            seen.add(term.get_id())
+            pending.extend(term.children())
+            memories = [term.arg(0)] if z3.is_select(term) else []
+            for memory in memories:
+                parts = [part for part in memory.children() if part.sort() == memory.sort()]
+                memories += parts
+                yield from () if parts else ((memory, term.arg(1)),)
+
+
 def allows(space: AddressSpace, address: Value, kind: int) -> Formula:
     """That the byte at `address` may be read, written or executed."""
     where = vector(address, space.address_bits)
     spans = [(at.start, at.end - 1) for at in space.regions if at.permissions & kind and at.size]
-    return any_of([z3.And(z3.UGE(where, low), z3.ULE(where, high)) for low, high in spans])
+    return within(where, spans)
+
+
+def within(address: Value, spans: Iterable[tuple[int, int]]) -> Formula:
+    """That an address lies in one of some ranges, the last address of each included."""
+    return any_of([z3.And(z3.UGE(address, low), z3.ULE(address, high)) for low, high in spans])
 
 
 def _truth(condition: Formula, bits: int) -> Any:
@@ -110,20 +131,15 @@ _COMPARE: _Binary = (
 )
 
 
-def _popcount(value: Any, bits: int) -> Any:
-    """The number of ones: neighbouring fields of 1, 2, 4, … bits are added until one field is left."""
-    field = 1
-    while field < bits:
-        low = sum(((1 << field) - 1) << at for at in range(0, bits, 2 * field))
-        value = (value & low) + (z3.LShR(value, field) & low)
-        field *= 2
-    return value
-
-
 class CheckerDomain:
+    foreign: Sequence[tuple[int, int]] = ()
+    """Where what is not mapped may belong to another module."""
+
     def __init__(self, vocabulary: Vocabulary, space: AddressSpace, script: Sequence[bool]) -> None:
         self._vocabulary = vocabulary
         self._space = space
+        self.strays: list[list[Formula]] = []
+        """When an access is to an address where another module may be, which nobody can follow."""
         self.registers: dict[int, Value] = {}
         self.memory = vocabulary.memory
         self.guard: list[Formula] = []
@@ -159,8 +175,8 @@ class CheckerDomain:
             case "BOOL_NEGATE":
                 return first ^ 1
             case "POPCOUNT":
-                ones = _popcount(first, input_bits)
-                return z3.Extract(output_bits - 1, 0, z3.ZeroExt(output_bits, ones))
+                ones = [z3.ZeroExt(output_bits - 1, z3.Extract(at, at, first)) for at in range(input_bits)]
+                return sum(ones[1:], ones[0])
             case "LZCOUNT":
                 zeros = z3.BitVecVal(input_bits, output_bits)
                 for at in range(input_bits):
@@ -224,8 +240,12 @@ class CheckerDomain:
         if isinstance(address, int):
             self._space.check(address, size, kind)
             return
-        for byte in {0, size - 1}:
-            self.guard.append(allows(self._space, address + byte, kind))
+        for byte in range(size) if self.foreign else {0, size - 1}:
+            allowed = allows(self._space, address + byte, kind)
+            # What comes before the end of the script was told of the way that left it.
+            if self.foreign and len(self._taken) >= len(self._script):
+                self.strays.append([*self.guard, z3.Not(allowed), within(address + byte, self.foreign)])
+            self.guard.append(allowed)
 
     def _places(self, address: Value, size: int) -> Iterable[Value]:
         """The addresses of the bytes of an access, most significant byte first."""
@@ -249,4 +269,5 @@ class CheckerDomain:
 
     def fresh(self, bits: int, origin: FreshOrigin, usual: Value) -> Value:
         self.fresh_count += 1
-        return z3.BitVec(f"fresh!{self.fresh_count}", bits)
+        value = self._vocabulary.named(f"fresh!{self.fresh_count}.{bits}", bits)
+        return _truth(value, 1) if bits == 1 else value

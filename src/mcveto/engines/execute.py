@@ -194,7 +194,8 @@ class Executor:
             if self._domain.accesses is not None:
                 self._domain.accesses.load(cell, size)
         if not cells:
-            self.recorder.give_up()
+            if self._domain.accesses is not None:
+                self._domain.accesses.load_anywhere()
             return as_value(memory.load_anywhere(address, size))
         if len(cells) == 1:
             return memory.load(cells[0], size)

@@ -6,7 +6,7 @@ history of a certificate (see `check.certificate`). States that were merged are 
 covers is a step back to that node, with its values under the earlier one's names.
 
 Only what is read later is kept of a state: registers and bytes that are live, by a pass backwards over the nodes. Where
-memory is an array term (a symbolic address with many cells) nothing is recorded, and no proof is handed over.
+a symbolic address with many cells is read later, the whole memory is live.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from mcveto.engines.memory import Cell, Value
+from mcveto.engines.memory import PathMemory, Value
 from mcveto.engines.state import Drawn, Log, PathState
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 from mcveto.machine.pcode import Instruction
 
+# Stands for the address of every byte.
+EVERYWHERE = -1
 # Registers and bytes in all nodes together; beyond, the proof would be too long to be of use.
 MAX_VALUES = 1_000_000
 
@@ -48,6 +50,9 @@ class Accesses:
     def load(self, address: int, size: int) -> None:
         self.loaded.update(at for at in range(address, address + size) if at not in self.stored)
 
+    def load_anywhere(self) -> None:
+        self.loaded.add(EVERYWHERE)
+
     def store(self, address: int, size: int) -> None:
         if self.is_certain:
             self.stored.update(range(address, address + size))
@@ -62,7 +67,7 @@ class Node:
     pc: int
     block: tuple[Instruction, ...]
     registers: dict[int, Value]
-    cells: dict[int, Cell]
+    memory: PathMemory
     frames: tuple[int, ...]
     path: tuple[Term, ...]
     log: Log
@@ -106,7 +111,7 @@ class Recorder:
         if self._given_up:
             return None
         self._values += len(state.registers) + len(state.memory.cells) + len(state.path.terms)
-        if state.memory.clouds or self._values > MAX_VALUES:
+        if self._values > MAX_VALUES:
             self.give_up()
             return None
         number = len(self.nodes)
@@ -122,7 +127,7 @@ class Recorder:
             state.pc,
             block,
             dict(state.registers),
-            dict(state.memory.cells),
+            state.memory.copy(),
             tuple(reversed(frames)),
             tuple(state.path.terms),
             state.log,

@@ -77,6 +77,8 @@ class Program:
     undetermined: Undetermined
     assumptions: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    loaded: Image | None = None
+    """The image as it was loaded, if the program's is another one: with imports bound, or other permissions."""
 
     def machine(
         self,
@@ -302,6 +304,7 @@ def entry_pointer(image: Image, decoder: Decoder, address: Address | None, what:
 def make_program(image: Image, spec: Spec) -> Program:
     decoder = decoder_for(image.isa)
     row = decoder.row
+    loaded = image
     spec = with_models(image, at_main(image, spec, make_program))
     regions = [
         (start, start + region.size, region.permissions)
@@ -380,6 +383,7 @@ def make_program(image: Image, spec: Spec) -> Program:
         undetermined=undetermined,
         assumptions=(*assumptions, *more),
         notes=image.notes,
+        loaded=loaded,
     )
 
 

@@ -90,9 +90,15 @@ def typestate_sources(spec: Spec) -> list[TypestateSource]:
     return [_find(spec, str(item.argument)) for item in spec.properties if item.name == "typestate"]
 
 
-def attach_sources(program: Program, sources: Sequence[TypestateSource], events: Sequence[EventPoint]) -> Attached:
+def attach_sources(
+    program: Program,
+    sources: Sequence[TypestateSource],
+    events: Sequence[EventPoint],
+    bounds: tuple[int, int] | None = None,
+) -> Attached:
     """The program with the properties that these texts describe watched: those of its spec, in order, which also says
-    where events are. Raises UsageError or InputFileError."""
+    where events are; `bounds` are the pending calls and heap blocks to watch, if not as many as a few runs show.
+    Raises UsageError or InputFileError."""
     automata = [parse_typestate(source.text, source.path) for source in sources]
     items = [item for item in program.spec.properties if item.name == "typestate"]
     if len(items) != len(automata):
@@ -118,9 +124,9 @@ def attach_sources(program: Program, sources: Sequence[TypestateSource], events:
     attached = replace(attached, sources=tuple(sources), events=tuple(events))
     if not any(item.name in SAFETY for item in program.spec.properties):
         return attached
-    from mcveto.property.safety.guard_program import asked_properties, guard
+    from mcveto.property.safety.guard_program import Bounds, asked_properties, guard
 
-    guarded = guard(attached.program)
+    guarded = guard(attached.program, None if bounds is None else Bounds(*bounds))
     if guarded is None:
         return attached
     names = (*attached.names, *asked_properties(program))

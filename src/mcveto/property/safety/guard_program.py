@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from mcveto.errors import UsageError
 from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.isa import Decoder
 from mcveto.machine.isa.table import IsaRow
@@ -51,8 +52,6 @@ class Guarded:
     program: Program
     bounds: Bounds
     errors: frozenset[int]
-    is_widened: bool
-    """Whether the bounds are others than a few runs suggest, so that the checker would not find them."""
 
 
 class GuardedDecoder(Decoder):
@@ -78,8 +77,9 @@ def guard(program: Program, bounds: Bounds | None = None) -> Guarded | None:
     asked = asked_properties(program)
     if not asked:
         return None
-    is_widened = bounds is not None
     bounds = bounds or seen_bounds(program)
+    if not (1 <= bounds.depth <= MAX_WATCHED and 1 <= bounds.blocks <= MAX_WATCHED):
+        raise UsageError(f"between 1 and {MAX_WATCHED} calls and heap blocks can be watched")
     row = program.decoder.row
     area = program.free_area(_AREA)
     question = Question(MEMORY_SAFETY in asked, NO_FAULT in asked, area, area + 16, bounds.depth, bounds.blocks)
@@ -113,7 +113,7 @@ def guard(program: Program, bounds: Bounds | None = None) -> Guarded | None:
         ),
         assumptions=(*program.assumptions, *assumptions(program, asked, has_heap, area)),
     )
-    return Guarded(guarded, bounds, targets, is_widened)
+    return Guarded(guarded, bounds, targets)
 
 
 def assumptions(program: Program, asked: Iterable[str], has_heap: bool, area: int) -> list[str]:
