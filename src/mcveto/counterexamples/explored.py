@@ -1,7 +1,7 @@
 """All runs of a program as a finite graph, where symbolic execution comes to an end.
 
-Every path is explored, also behind a first violation; a state that returns to an earlier one (`engines.subsume`) leads
-back to it, so that state machines in endless loops have finitely many states. If nothing was left out, every run of the
+Every path is explored, also behind a first violation; a state that returns to an earlier one (`instances`) leads back
+to it, so that state machines in endless loops have finitely many states. If nothing was left out, every run of the
 program is a path of the graph, and computed jumps have the targets that were met and no others. Steps back to an
 earlier state forget what is known beyond it, so that not every path of the graph need be a run: each trace that is
 read from it (`graph_traces`) is run before it counts.
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from mcveto.counterexamples.along_trace import Configuration
+from mcveto.counterexamples.instances import Instances
 from mcveto.dpg.runs import Choices
 from mcveto.engines.execute import Executor
 from mcveto.engines.exploration import Exploration, Policy
@@ -22,6 +23,7 @@ from mcveto.engines.queries import Queries
 from mcveto.engines.record import Accesses, PathProof, Recorder, Renaming
 from mcveto.engines.replay import choices_of
 from mcveto.engines.state import Calls, PathState
+from mcveto.logic import terms as t
 from mcveto.machine.pcode import Instruction, Transfer
 from mcveto.property.ghost import Watched
 from mcveto.verdict import Verdict
@@ -114,6 +116,8 @@ class Explored(Exploration):
         self._cell = program.decoder.layout.by_name[watched.state_cell].number
         self._graph = _Graph(self._cell, program.return_sentinel)
         self._executor.recorder = self._graph
+        self._visited = Instances(self._queries, t.memory("mem", program.space.address_bits))
+        self._is_over = False
         self.stopped = "not begun"
         """Why the graph is not complete; "" if it is."""
 
@@ -139,9 +143,16 @@ class Explored(Exploration):
                     found.setdefault(state.pcs[-1], {})[following.pcs[0]] = transfer
         return found
 
-    def explore(self) -> None:
-        verdict = self.run()
-        self.stopped = "" if verdict.kind == "proved" else verdict.reason or verdict.kind
+    def explore(self, seconds: float) -> None:
+        """Explores for so long, or to the end; may be told to go on."""
+        if self._is_over:
+            return
+        verdict = self.advance(until=time.monotonic() + seconds)
+        self._is_over = verdict is not None
+        if verdict is None:
+            self.stopped = "out of time"
+        else:
+            self.stopped = "" if verdict.kind == "proved" else verdict.reason or verdict.kind
 
     def _violated(self, state: PathState) -> Verdict | None:
         program = self._program
@@ -187,9 +198,3 @@ class Explored(Exploration):
             and (there.automaton is None or there.automaton == value)
             and frames_of(state.calls, self._program.return_sentinel) == there.frames
         )
-
-
-def explore(watched: Watched, seconds: float) -> Explored:
-    found = Explored(watched, seconds)
-    found.explore()
-    return found

@@ -1,8 +1,8 @@
 """The list of counterexamples of a program all runs of which are known (`explored`).
 
-Each trace of the graph is run on the emulator; one that cannot be made to run is undecided. Traces with recursion that
-counts as unnecessary are left out if a trace that is listed passes the same nodes; if none does, the data needs the
-recursion, whatever the automaton says.
+Each trace of the graph is run on the emulator; one for which no run is found is tried like those of the model. Traces
+with recursion that counts as unnecessary are left out if a trace that is listed passes the same nodes; if none does,
+the data needs the recursion, whatever the automaton says.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcveto.counterexamples.along_trace import Configuration
-from mcveto.counterexamples.entry_values import Confirmed
 from mcveto.counterexamples.erase import Erase
 from mcveto.counterexamples.explored import Explored
 from mcveto.counterexamples.extraction import Extracted
-from mcveto.counterexamples.feasible import Open
+from mcveto.counterexamples.feasible import Follower, Outcome
 from mcveto.counterexamples.finder import COUNTED, Request
 from mcveto.counterexamples.graph_traces import GraphTraces
 from mcveto.counterexamples.product import Product
@@ -36,7 +35,7 @@ COUNTING_SECONDS = 2.0
 class Listed:
     witness: Witness
     trace: tuple[Configuration, ...]
-    outcome: Confirmed | Open
+    outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ def list_from_graph(
     product: Product,
     errors: dict[int, str],
     request: Request,
-    seen: SeenRuns,
+    follower: Follower,
     deadline: float,
 ) -> GraphList:
     """`errors` names the error that a target stands for."""
@@ -71,7 +70,7 @@ def list_from_graph(
     begun_with = False
 
     def add(witness: Witness, trace: tuple[Configuration, ...], error: int) -> None:
-        outcome = _run(explored, traces, trace, error, seen, deadline)
+        outcome = _run(explored, traces, trace, error, follower, deadline)
         listed.append(Listed(witness, trace, outcome))
 
     for witness, trace, error in traces:
@@ -122,9 +121,10 @@ def _run(
     traces: GraphTraces,
     trace: tuple[Configuration, ...],
     error: int,
-    seen: SeenRuns,
+    follower: Follower,
     deadline: float,
-) -> Confirmed | Open:
+) -> Outcome:
+    seen = follower.seen
     found = seen.find(trace)
     if found is None:
         path = traces.path(trace, error)
@@ -133,7 +133,8 @@ def _run(
         if choices is not None:
             make_run(seen, choices)
             found = seen.find(trace)
-    return Open("no run along it was found") if found is None else found
+    # Steps back to an earlier state forget what is known beyond it: the way may have been none.
+    return follower.follow(trace) if found is None else found
 
 
 def make_run(seen: SeenRuns, choices: Choices) -> None:

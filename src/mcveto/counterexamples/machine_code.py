@@ -2,8 +2,8 @@
 
 The model over-approximates data (see `extraction`), so a trace counts only once an input takes the program along it, in
 symbolic execution and again in the emulator. Traces of the model that differ only behind the error are one. Where
-trying does not come to an end soon, all runs of the program are explored, which decides every trace at once if they
-come to an end (`explored`, `graph_list`): state machines have few states and very many traces that do not run. Where
+all runs of the program can be explored, the list is read from them, which decides every trace at once (`explored`,
+`graph_list`): state machines have few states and very many traces that do not run. Otherwise, where
 traces to an error stay undecided (an input may decide how often a loop is gone round) and none was confirmed, directed
 proof generation is asked whether that error is reached at all.
 """
@@ -16,12 +16,14 @@ from dataclasses import dataclass, replace
 
 from mcveto.counterexamples.along_trace import Configuration, Surroundings
 from mcveto.counterexamples.entry_values import Confirmed
-from mcveto.counterexamples.explored import Explored, explore
+from mcveto.counterexamples.explored import Explored
 from mcveto.counterexamples.extraction import Extracted, MetTargets, extract
 from mcveto.counterexamples.feasible import Dies, Follower, NeverReached, Open, Outcome
 from mcveto.counterexamples.finder import Enough, Found, Request, find_counterexamples
 from mcveto.counterexamples.graph_list import list_from_graph, make_run
 from mcveto.counterexamples.model import Model
+from mcveto.counterexamples.product import Product
+from mcveto.counterexamples.reachable import Reachable
 from mcveto.counterexamples.run_to_witness import witness_of
 from mcveto.counterexamples.trace import Witness
 from mcveto.program.program import Program
@@ -30,14 +32,16 @@ from mcveto.property.typestate import Typestate
 
 PROOF_SECONDS = 60.0
 MAX_TRIED = 2_000
-# After so many traces, or so much of the time, or one that stays undecided, all runs are explored; that may take so
-# much of what is left.
+# So much of the time is for exploring all runs, before traces are tried and once more where that does not end.
+EXPLORING_FIRST, EXPLORING = 0.1, 0.4
+# Traces that are tried, the part of the time for it, or the first undecided one, before exploring goes on.
 TRIED_FIRST = 40
-TRYING_FIRST = 0.1
-EXPLORING = 0.5
-MAX_OFFERED = 200
+TRYING_FIRST = 0.2
+MAX_OFFERED, OFFERING = 40, 0.05
 # For the list of an exploration that used the time up.
 LEAST_LISTING = 10.0
+# Traces of the model that are shown to be infeasible where all runs are known, and seconds to find them.
+MAX_SHOWN, SHOWING_SECONDS = 40, 5.0
 # As long as no trace runs, so much of the time is for trying them; the rest is for `verify`.
 TRYING = 0.6
 # Pending calls with the same continuation, where traces without unnecessary recursion do not run.
@@ -130,14 +134,21 @@ class _Search:
         self._deadline = self._started + seconds
         self._watched = watched
         self._targets = dict(zip(automaton.errors, watched.errors, strict=True))
-        self._explored: Explored | None = None
+        self._explored = Explored(watched, seconds)
+        self._has_gone_on = False
+        self._offered = 0
         self._tried: list[Tried] = []
+        self._untried: list[Witness] = []
         self._traces: set[tuple[Configuration, ...]] = set()
         self._dead = DeadPrefixes()
         self._extracted = extract(program, automaton, watched.events, watched.system_calls)
+        model = self._extracted
+        if Reachable(Product(model.model, model.automaton)).errors or model.uncertain:
+            self._explored.explore(EXPLORING_FIRST * seconds)
         if self._extracted.uncertain:
-            explored = self._explore()
-            met = MetTargets(explored.targets, explored.is_complete)
+            if not self._is_explored:
+                self._go_on()
+            met = MetTargets(self._explored.targets, self._is_explored)
             self._extracted = extract(program, automaton, watched.events, watched.system_calls, met)
         surroundings = Surroundings(self._extracted.model, self._extracted.addresses)
         self._follower = Follower(watched.program, surroundings, self._deadline)
@@ -145,10 +156,16 @@ class _Search:
 
     def result(self) -> MachineFound:
         extracted, request = self._extracted, self._request
+        if self._is_explored:
+            limits = replace(request.limits, seconds=SHOWING_SECONDS)
+            return self._from_graph(
+                find_counterexamples(extracted.model, extracted.automaton, replace(request, limits=limits), self._runs)
+            )
         found = find_counterexamples(extracted.model, extracted.automaton, request, self._runs)
-        if found.is_violated and self._explored is None and not self._made(found).is_exhaustive and not found.more:
-            self._explore_now()
-        if found.is_violated and self._is_explored:
+        if found.is_violated and not self._has_gone_on and not self._made(found).is_exhaustive and not found.more:
+            self._go_on()
+            self._offer_runs()
+        if self._is_explored:
             return self._from_graph(found)
         if not self._tried:
             # Every trace needs recursion that counts as unnecessary; the shortest one is tried nevertheless.
@@ -183,7 +200,7 @@ class _Search:
 
     @property
     def _is_explored(self) -> bool:
-        return self._explored is not None and self._explored.is_complete
+        return self._explored.is_complete
 
     def _trace_of(self, witness: Witness) -> tuple[Configuration, ...]:
         addresses = self._extracted.addresses
@@ -192,15 +209,19 @@ class _Search:
     def _runs(self, witness: Witness) -> bool:
         """Whether a trace of the model runs; raises Enough."""
         if self._is_explored:
-            raise Enough("all runs are known")
+            self._untried.append(witness)
+            if len(self._untried) >= MAX_SHOWN:
+                raise Enough("all runs are known")
+            return False
         trace = self._trace_of(witness)
         if trace in self._traces:
             return False
         tried, now = self._tried, time.monotonic()
-        if self._explored is None and tried:
+        if not self._has_gone_on and tried:
             is_slow = len(tried) >= TRIED_FIRST or now > self._started + TRYING_FIRST * self._seconds
             if is_slow or isinstance(tried[-1].outcome, Open):
-                self._explore_now()
+                self._go_on()
+                self._offer_runs()
                 if self._is_explored:
                     raise Enough("all runs are known")
         if len(tried) >= MAX_TRIED:
@@ -216,29 +237,28 @@ class _Search:
 
     # All runs.
 
-    def _explore(self) -> Explored:
-        self._explored = explore(self._watched, EXPLORING * (self._deadline - time.monotonic()))
-        return self._explored
-
-    def _explore_now(self) -> None:
-        self._explore()
-        self._offer_runs()
+    def _go_on(self) -> None:
+        self._has_gone_on = True
+        self._explored.explore(EXPLORING * (self._deadline - time.monotonic()))
 
     def _offer_runs(self) -> None:
         """Runs to an error that the exploration met show traces, also if it was not completed."""
-        if self._explored is not None and not self._explored.is_complete:
-            for state in self._explored.states:
-                for choices in state.errors.values():
-                    if len(self._follower.seen.kept) < MAX_OFFERED:
-                        make_run(self._follower.seen, choices)
+        if self._is_explored:
+            return
+        until = time.monotonic() + OFFERING * self._seconds
+        found = [choices for state in self._explored.states for choices in state.errors.values()]
+        for choices in found[self._offered : self._offered + MAX_OFFERED]:
+            if time.monotonic() > until:
+                break
+            self._offered += 1
+            make_run(self._follower.seen, choices)
 
     def _from_graph(self, found: Found) -> MachineFound:
         """The list that the exploration gives; what was tried before is in it, or dies."""
-        assert self._explored is not None
         errors = {target: name for name, target in self._targets.items()}
         deadline = max(self._deadline, time.monotonic() + LEAST_LISTING)
         made = list_from_graph(
-            self._explored, self._extracted, found.product, errors, self._request, self._follower.seen, deadline
+            self._explored, self._extracted, found.product, errors, self._request, self._follower, deadline
         )
         listed = {item.trace for item in made.listed}
         tried = [Tried(item.witness, item.outcome) for item in made.listed]
@@ -251,6 +271,13 @@ class _Search:
                 position = made.traces.farthest(trace)
                 outcome = outcome if position == len(trace) - 1 else Dies(position, trace[position][0])
             tried.append(Tried(item.witness, outcome))
+        for witness in self._untried:
+            trace = self._trace_of(witness)
+            if trace not in listed and trace not in self._traces:
+                self._traces.add(trace)
+                position = made.traces.farthest(trace)
+                if position < len(trace) - 1:
+                    tried.append(Tried(witness, Dies(position, trace[position][0])))
         self._tried = tried
         is_all = not made.stopped
         return self._made(replace(found, more=made.more, is_exhaustive=is_all, stopped=made.stopped, notes=()))
