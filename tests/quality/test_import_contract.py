@@ -21,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "dpg": {"property", "program", "machine", "logic", "automata"},
     "engines": {"dpg", "property", "program", "machine", "logic", "automata"},
     "check": {"property", "program", "whilelang", "machine"},
-    "counterexamples": {"property", "program", "machine", "logic", "automata", "dpg"},
+    "counterexamples": {"property", "program", "machine", "logic", "automata", "dpg", "engines"},
     "translate": {"program", "machine", "logic"},
     "viewer": {"logic", "machine", "program", "property", "dpg", "check", "counterexamples", "report"},
     "report": {"program", "machine"},

@@ -5,8 +5,9 @@ pops. Instructions are followed from the entry as the machine decodes them.
 
 Over-approximated: data. Every conditional branch may go either way, whatever was tested before; the arguments of events
 are not known, so a guard on them may hold or not. Each trace must therefore be tried on the program (`feasible`).
-Computed jumps and calls go wherever the code before them lets them go (`jump_targets`). Left out, and listed in `gaps`,
-which makes a list of counterexamples incomplete: where that is not certain, targets other than those seen in some runs;
+Computed jumps and calls go wherever the code before them lets them go (`jump_targets`); where that is not certain,
+wherever all runs of the program take them, if these could be explored (`explored`). Left out, and listed in `gaps`,
+which makes a list of counterexamples incomplete: where neither is certain, targets other than those seen in some runs;
 code that can be overwritten; code that cannot be decoded. Assumed: a return goes back to behind its call (what `verify`
 checks as return-address).
 """
@@ -43,6 +44,8 @@ class Extracted:
     addresses: dict[str, int]
     """The program counter of each node."""
     gaps: tuple[str, ...]
+    uncertain: tuple[int, ...] = ()
+    """Computed jumps and calls whose targets are not certain."""
 
 
 @dataclass(slots=True)
@@ -55,11 +58,23 @@ class _Exits:
     returns: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class MetTargets:
+    """Where instructions lead by jumps and calls, as symbolic execution met them."""
+
+    targets: Mapping[int, Mapping[int, Transfer]]
+    are_all: bool
+
+
 def extract(
-    program: Program, automaton: Typestate, events: Mapping[int, Sequence[str]], system_calls: Sequence[str] = ()
+    program: Program,
+    automaton: Typestate,
+    events: Mapping[int, Sequence[str]],
+    system_calls: Sequence[str] = (),
+    met: MetTargets | None = None,
 ) -> Extracted:
     """`events` are the program counters at which an event happens; any of `system_calls` may happen at one."""
-    return _Extraction(program, automaton, events, system_calls).result()
+    return _Extraction(program, automaton, events, system_calls, met).result()
 
 
 def without_data(automaton: Typestate, uncertain: Sequence[str] = ()) -> Typestate:
@@ -81,8 +96,10 @@ class _Extraction:
         automaton: Typestate,
         events: Mapping[int, Sequence[str]],
         system_calls: Sequence[str],
+        met: MetTargets | None,
     ) -> None:
         self.program = program
+        self._met = met
         self.row = program.decoder.row
         self.automaton = automaton
         self.events = {pc: tuple(names) for pc, names in events.items()}
@@ -130,7 +147,10 @@ class _Extraction:
                 instruction, lambda at: None if at in entered else before.get(at, []), self._instructions.get
             )
             if found is None:
-                self._certain.discard(pc)
+                if self._met is not None and self._met.are_all:
+                    self._certain.add(pc)
+                else:
+                    self._certain.discard(pc)
                 new += self._add_seen(pc, instruction)
                 continue
             self._certain.add(pc)
@@ -244,6 +264,10 @@ class _Extraction:
 
     def _sample(self) -> dict[int, dict[int, Transfer]]:
         found: dict[int, dict[int, Transfer]] = {}
+        if self._met is not None:
+            found = {pc: dict(targets) for pc, targets in self._met.targets.items()}
+            if self._met.are_all:
+                return found
         for seed in range(SAMPLE_RUNS):
             machine = self.program.machine(InputSource((), seed), seed)
             machine.run(SAMPLE_STEPS)
@@ -279,7 +303,8 @@ class _Extraction:
             if pc in self.events:
                 model.add_labels(control, symbol, [Label(event) for event in self.events[pc]])
         automaton = without_data(self.automaton, self.system_calls)
-        return Extracted(model, automaton, addresses, tuple(self.gaps))
+        uncertain = tuple(pc for pc in self._computed if pc not in self._certain)
+        return Extracted(model, automaton, addresses, tuple(self.gaps), uncertain)
 
     def _rules(self, pc: int, inner: set[int]) -> Iterable[tuple[int, ...]]:
         """What the node at `pc` is replaced by on the stack."""

@@ -35,6 +35,8 @@ from mcveto.program.program import Program
 from mcveto.property.points import instruction_at
 
 MAX_STEPS = 100_000
+# Steps between two looks at the clock.
+BETWEEN_LOOKS = 256
 MAX_ATTEMPTS = 60
 TRACE_SECONDS = 10.0
 MAX_FACT_ROUNDS = 100
@@ -127,7 +129,7 @@ class Follower:
             if not queue:
                 return Open(undecided) if undecided else Dies(farthest, pc)
             _, generation, _, values, first = heapq.heappop(queue)
-            attempt = self._run(values, trace)
+            attempt = self._run(values, trace, deadline)
             if attempt.reached is not None:
                 return self._confirm(attempt, values)
             self._run_freely(values)
@@ -149,7 +151,7 @@ class Follower:
                     heapq.heappush(queue, (-attempt.farthest, generation + 1, pushed, answer, number + 1))
         return Open("too many attempts; it may need more rounds of a loop")
 
-    def _run(self, values: _Values, trace: Sequence[Configuration]) -> _Attempt:
+    def _run(self, values: _Values, trace: Sequence[Configuration], deadline: float) -> _Attempt:
         program = self._program
         consumed: list[ConsumedInput] = []
         count = [0]
@@ -178,6 +180,9 @@ class Follower:
             pc = execution.pc
             if execution.steps >= MAX_STEPS:
                 trouble = f"a run along it is longer than {MAX_STEPS} instructions"
+                break
+            if execution.steps % BETWEEN_LOOKS == 0 and time.monotonic() > deadline:
+                trouble = "out of time"
                 break
             try:
                 transfer = execution.step()

@@ -2,6 +2,8 @@
 
 The model over-approximates data (see `extraction`), so a trace counts only once an input takes the program along it, in
 symbolic execution and again in the emulator. Traces of the model that differ only behind the error are one. Where
+all runs of the program can be explored, the list is read from them, which decides every trace at once (`explored`,
+`graph_list`): state machines have few states and very many traces that do not run. Otherwise, where
 traces to an error stay undecided (an input may decide how often a loop is gone round) and none was confirmed, directed
 proof generation is asked whether that error is reached at all.
 """
@@ -14,11 +16,14 @@ from dataclasses import dataclass, replace
 
 from mcveto.counterexamples.along_trace import Configuration, Surroundings
 from mcveto.counterexamples.entry_values import Confirmed
-from mcveto.counterexamples.extraction import Extracted, extract
+from mcveto.counterexamples.explored import Explored
+from mcveto.counterexamples.extraction import Extracted, MetTargets, extract
 from mcveto.counterexamples.feasible import Dies, Follower, NeverReached, Open, Outcome
 from mcveto.counterexamples.finder import Enough, Found, Request, find_counterexamples
+from mcveto.counterexamples.graph_list import list_from_graph, make_run
 from mcveto.counterexamples.model import Model
 from mcveto.counterexamples.product import Product
+from mcveto.counterexamples.reachable import Reachable
 from mcveto.counterexamples.run_to_witness import witness_of
 from mcveto.counterexamples.trace import Witness
 from mcveto.program.program import Program
@@ -27,6 +32,16 @@ from mcveto.property.typestate import Typestate
 
 PROOF_SECONDS = 60.0
 MAX_TRIED = 2_000
+# So much of the time is for exploring all runs, before traces are tried and once more where that does not end.
+EXPLORING_FIRST, EXPLORING = 0.1, 0.4
+# Traces that are tried, the part of the time for it, or the first undecided one, before exploring goes on.
+TRIED_FIRST = 40
+TRYING_FIRST = 0.2
+MAX_OFFERED, OFFERING = 40, 0.05
+# For the list of an exploration that used the time up.
+LEAST_LISTING = 10.0
+# Traces of the model that are shown to be infeasible where all runs are known, and seconds to find them.
+MAX_SHOWN, SHOWING_SECONDS = 40, 5.0
 # As long as no trace runs, so much of the time is for trying them; the rest is for `verify`.
 TRYING = 0.6
 # Pending calls with the same continuation, where traces without unnecessary recursion do not run.
@@ -98,59 +113,187 @@ def machine_counterexamples(
 ) -> MachineFound:
     """Traces are tried, shortest first, until as many as requested run. `report` is told how many were tried, and how
     many are wanted. Raises UsageError."""
-    deadline = time.monotonic() + seconds
     watched = watch(program, automaton, bindings)
-    extracted = extract(program, automaton, watched.events, watched.system_calls)
-    follower = Follower(watched.program, Surroundings(extracted.model, extracted.addresses), deadline)
-    tried: list[Tried] = []
-    seen: set[tuple[Configuration, ...]] = set()
-    dead = DeadPrefixes()
-    started = time.monotonic()
+    return _Search(program, automaton, watched, request, seconds, report).result()
 
-    def trace_of(witness: Witness) -> tuple[Configuration, ...]:
-        return tuple(tuple(extracted.addresses[name] for name in witness.stack(at)) for at in range(len(witness)))
 
-    def runs(witness: Witness) -> bool:
-        trace = trace_of(witness)
-        if trace in seen:
+class _Search:
+    def __init__(
+        self,
+        program: Program,
+        automaton: Typestate,
+        watched: Watched,
+        request: Request,
+        seconds: float,
+        report: Callable[[int, int], None],
+    ) -> None:
+        self._request = request
+        self._seconds = seconds
+        self._report = report
+        self._started = time.monotonic()
+        self._deadline = self._started + seconds
+        self._watched = watched
+        self._targets = dict(zip(automaton.errors, watched.errors, strict=True))
+        self._explored = Explored(watched, seconds)
+        self._has_gone_on = False
+        self._offered = 0
+        self._tried: list[Tried] = []
+        self._untried: list[Witness] = []
+        self._traces: set[tuple[Configuration, ...]] = set()
+        self._dead = DeadPrefixes()
+        self._extracted = extract(program, automaton, watched.events, watched.system_calls)
+        model = self._extracted
+        if Reachable(Product(model.model, model.automaton)).errors or model.uncertain:
+            self._explored.explore(EXPLORING_FIRST * seconds)
+        if self._extracted.uncertain:
+            if not self._is_explored:
+                self._go_on()
+            met = MetTargets(self._explored.targets, self._is_explored)
+            self._extracted = extract(program, automaton, watched.events, watched.system_calls, met)
+        surroundings = Surroundings(self._extracted.model, self._extracted.addresses)
+        self._follower = Follower(watched.program, surroundings, self._deadline)
+        self._offer_runs()
+
+    def result(self) -> MachineFound:
+        extracted, request = self._extracted, self._request
+        if self._is_explored:
+            limits = replace(request.limits, seconds=SHOWING_SECONDS)
+            return self._from_graph(
+                find_counterexamples(extracted.model, extracted.automaton, replace(request, limits=limits), self._runs)
+            )
+        found = find_counterexamples(extracted.model, extracted.automaton, request, self._runs)
+        if found.is_violated and not self._has_gone_on and not self._made(found).is_exhaustive and not found.more:
+            self._go_on()
+            self._offer_runs()
+        if self._is_explored:
+            return self._from_graph(found)
+        if not self._tried:
+            # Every trace needs recursion that counts as unnecessary; the shortest one is tried nevertheless.
+            for witness in found.witnesses:
+                self._runs(witness)
+        for pending in MORE_RECURSION if request.recursion is None and has_recursion(extracted.model) else ():
+            # What the automaton does not need, data may.
+            if self._has_run or not found.is_violated:
+                break
+            deeper = find_counterexamples(
+                extracted.model, extracted.automaton, replace(request, recursion=pending), self._runs
+            )
+            note = f"no trace without unnecessary recursion runs; these have up to {pending} pending calls of a kind"
+            found = replace(deeper, notes=(*deeper.notes, note))
+        self._tried = _decided(self._watched.program, self._targets, self._tried, self._deadline, self._follower)
+        is_open = not found.is_exhaustive or bool(extracted.gaps)
+        if is_open and not self._has_run:
+            # Some of the traces that nobody came to may run; if so, an input shows one.
+            for target in self._targets.values():
+                if not self._follower.seen.kept:
+                    _is_reached(self._watched.program, target, self._deadline, self._follower)
+        self._tried = list(_seen(self._tried, self._follower, self._trace_of))
+        self._add_others(found)
+        return self._made(found)
+
+    def _made(self, found: Found) -> MachineFound:
+        return MachineFound(found, self._extracted, tuple(self._tried), self._watched)
+
+    @property
+    def _has_run(self) -> bool:
+        return any(isinstance(item.outcome, Confirmed) for item in self._tried)
+
+    @property
+    def _is_explored(self) -> bool:
+        return self._explored.is_complete
+
+    def _trace_of(self, witness: Witness) -> tuple[Configuration, ...]:
+        addresses = self._extracted.addresses
+        return tuple(tuple(addresses[name] for name in witness.stack(at)) for at in range(len(witness)))
+
+    def _runs(self, witness: Witness) -> bool:
+        """Whether a trace of the model runs; raises Enough."""
+        if self._is_explored:
+            self._untried.append(witness)
+            if len(self._untried) >= MAX_SHOWN:
+                raise Enough("all runs are known")
             return False
+        trace = self._trace_of(witness)
+        if trace in self._traces:
+            return False
+        tried, now = self._tried, time.monotonic()
+        if not self._has_gone_on and tried:
+            is_slow = len(tried) >= TRIED_FIRST or now > self._started + TRYING_FIRST * self._seconds
+            if is_slow or isinstance(tried[-1].outcome, Open):
+                self._go_on()
+                self._offer_runs()
+                if self._is_explored:
+                    raise Enough("all runs are known")
         if len(tried) >= MAX_TRIED:
             raise Enough(f"only {MAX_TRIED} traces were tried")
-        has_run = any(isinstance(item.outcome, Confirmed) for item in tried)
-        if time.monotonic() > (deadline if has_run else started + TRYING * seconds):
-            raise Enough(f"traces were tried for {time.monotonic() - started:.0f} seconds")
-        report(len(tried), request.count)
-        seen.add(trace)
-        outcome = dead.find(trace) or follower.follow(trace)
-        dead.add(trace, outcome)
+        if now > (self._deadline if self._has_run else self._started + TRYING * self._seconds):
+            raise Enough(f"traces were tried for {now - self._started:.0f} seconds")
+        self._report(len(tried), self._request.count)
+        self._traces.add(trace)
+        outcome = self._dead.find(trace) or self._follower.follow(trace)
+        self._dead.add(trace, outcome)
         tried.append(Tried(witness, outcome))
         return isinstance(outcome, Confirmed)
 
-    found = find_counterexamples(extracted.model, extracted.automaton, request, runs)
-    if not tried:
-        # Every trace needs recursion that counts as unnecessary; the shortest one is tried nevertheless.
-        for witness in found.witnesses:
-            runs(witness)
-    for pending in MORE_RECURSION if request.recursion is None and has_recursion(extracted.model) else ():
-        # What the automaton does not need, data may.
-        if any(isinstance(item.outcome, Confirmed) for item in tried) or not found.is_violated:
-            break
-        deeper = find_counterexamples(extracted.model, extracted.automaton, replace(request, recursion=pending), runs)
-        note = f"no trace without unnecessary recursion runs; these have up to {pending} pending calls of a kind"
-        found = replace(deeper, notes=(*deeper.notes, note))
-    targets = dict(zip(automaton.errors, watched.errors, strict=True))
-    decided = _decided(watched.program, targets, tried, deadline, follower)
-    has_run = any(isinstance(item.outcome, Confirmed) for item in decided)
-    if found.is_violated and not found.is_exhaustive and not has_run:
-        # Some of the traces that nobody came to may run; if so, an input shows one.
-        for target in targets.values():
-            if not follower.seen.kept:
-                _is_reached(watched.program, target, deadline, follower)
-    confirmed = list(_seen(decided, follower, trace_of))
-    confirmed += _others(
-        found.product, extracted, follower, {error: name for name, error in targets.items()}, confirmed
-    )
-    return MachineFound(found, extracted, tuple(confirmed), watched)
+    # All runs.
+
+    def _go_on(self) -> None:
+        self._has_gone_on = True
+        self._explored.explore(EXPLORING * (self._deadline - time.monotonic()))
+
+    def _offer_runs(self) -> None:
+        """Runs to an error that the exploration met show traces, also if it was not completed."""
+        if self._is_explored:
+            return
+        until = time.monotonic() + OFFERING * self._seconds
+        found = [choices for state in self._explored.states for choices in state.errors.values()]
+        for choices in found[self._offered : self._offered + MAX_OFFERED]:
+            if time.monotonic() > until:
+                break
+            self._offered += 1
+            make_run(self._follower.seen, choices)
+
+    def _from_graph(self, found: Found) -> MachineFound:
+        """The list that the exploration gives; what was tried before is in it, or dies."""
+        errors = {target: name for name, target in self._targets.items()}
+        deadline = max(self._deadline, time.monotonic() + LEAST_LISTING)
+        made = list_from_graph(
+            self._explored, self._extracted, found.product, errors, self._request, self._follower, deadline
+        )
+        listed = {item.trace for item in made.listed}
+        tried = [Tried(item.witness, item.outcome) for item in made.listed]
+        for item in self._tried:
+            trace = self._trace_of(item.witness)
+            if trace in listed:
+                continue
+            outcome = item.outcome
+            if isinstance(outcome, Open):
+                position = made.traces.farthest(trace)
+                outcome = outcome if position == len(trace) - 1 else Dies(position, trace[position][0])
+            tried.append(Tried(item.witness, outcome))
+        for witness in self._untried:
+            trace = self._trace_of(witness)
+            if trace not in listed and trace not in self._traces:
+                self._traces.add(trace)
+                position = made.traces.farthest(trace)
+                if position < len(trace) - 1:
+                    tried.append(Tried(witness, Dies(position, trace[position][0])))
+        self._tried = tried
+        is_all = not made.stopped
+        return self._made(replace(found, more=made.more, is_exhaustive=is_all, stopped=made.stopped, notes=()))
+
+    def _add_others(self, found: Found) -> None:
+        """What runs to an error show that follow none of the traces that were tried."""
+        errors = {target: name for name, target in self._targets.items()}
+        listed = [item for item in self._tried if isinstance(item.outcome, Confirmed)]
+        known = {self._trace_of(item.witness) for item in listed}
+        for seen in self._follower.seen.kept:
+            if len(known) >= self._request.count:
+                return
+            witness = witness_of(found.product, self._extracted, seen.passed, errors[seen.confirmed.error])
+            if witness is not None and self._trace_of(witness) not in known:
+                known.add(self._trace_of(witness))
+                self._tried.append(Tried(witness, seen.confirmed))
 
 
 def has_recursion(model: Model) -> bool:
@@ -181,20 +324,6 @@ def _seen(
     for item in tried:
         confirmed = follower.seen.find(trace_of(item.witness)) if isinstance(item.outcome, Open) else None
         yield item if confirmed is None else Tried(item.witness, confirmed)
-
-
-def _others(
-    product: Product, extracted: Extracted, follower: Follower, errors: dict[int, str], tried: Sequence[Tried]
-) -> Iterator[Tried]:
-    """Where no trace that was tried runs: what other runs to an error show."""
-    if any(isinstance(item.outcome, Confirmed) for item in tried):
-        return
-    known = set()
-    for seen in follower.seen.kept:
-        witness = witness_of(product, extracted, seen.passed, errors[seen.confirmed.error])
-        if witness is not None and witness.key not in known:
-            known.add(witness.key)
-            yield Tried(witness, seen.confirmed)
 
 
 def _decided(

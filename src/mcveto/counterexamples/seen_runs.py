@@ -36,7 +36,7 @@ class SeenRuns:
     """`size_at` is the size of the instruction at a program counter."""
 
     def __init__(self, program: Program, surroundings: Surroundings, size_at: Callable[[int], int]) -> None:
-        self._program = program
+        self.program = program
         self._surroundings = surroundings
         self._size_at = size_at
         self.kept: list[Seen] = []
@@ -63,11 +63,11 @@ class SeenRuns:
 
         self.make(choose, {}, {})
 
-    def make(self, choose: Choose, registers: dict[str, int], memory: dict[int, int]) -> None:
-        """Makes a run, and keeps it if it ends at an error."""
-        if len(self.kept) >= MAX_KEPT:
+    def make(self, choose: Choose, registers: dict[str, int], memory: dict[int, int], is_limited: bool = True) -> None:
+        """Makes a run, and keeps it if it ends at an error; if it `is_limited`, not too many of them."""
+        if is_limited and len(self.kept) >= MAX_KEPT:
             return
-        program = self._program
+        program = self.program
         values: list[int] = []
         consumed: list[ConsumedInput] = []
 
