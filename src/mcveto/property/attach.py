@@ -12,7 +12,7 @@ from mcveto.program.program import Program
 from mcveto.program.spec import Address, PropertySpec, Spec
 from mcveto.property.ghost import watch
 from mcveto.property.library import TypestateSource, find_typestate, find_typestate_source
-from mcveto.property.safety.guard_program import Guarded, asked_properties, guard
+from mcveto.property.safety.guard_program import Bounds, Guarded, Watching, asked_properties, guard
 from mcveto.property.safety.guards import TOO_DEEP, TOO_MANY
 from mcveto.property.system_calls import WatchingDecoder
 from mcveto.property.typestate import Point, PointKind, Typestate
@@ -55,7 +55,15 @@ class Attached:
         if self.guarded is None or self.unguarded is None or not (TOO_DEEP in reason or TOO_MANY in reason):
             return None
         bounds = self.guarded.bounds.doubled(TOO_DEEP in reason)
-        guarded = None if bounds is None else guard(self.unguarded, bounds)
+        return None if bounds is None else self._guarded_anew(bounds, self.guarded.watching)
+
+    def watching(self, watching: Watching) -> Attached | None:
+        """The same with something else made of accesses that leave their object."""
+        return None if self.guarded is None else self._guarded_anew(self.guarded.bounds, watching)
+
+    def _guarded_anew(self, bounds: Bounds, watching: Watching) -> Attached | None:
+        assert self.unguarded is not None
+        guarded = guard(self.unguarded, bounds, watching)
         return None if guarded is None else replace(self, program=guarded.program, guarded=guarded)
 
     def explained(self, verdict: Verdict) -> Verdict:
