@@ -49,7 +49,7 @@ class Context:
     sources: tuple[Source, ...] = ()
     events: tuple[str, ...] = ()
     typestates: tuple[str, ...] = ()
-    watched: tuple[int, int] | None = None
+    watched: tuple[int, ...] | None = None
 
 
 def context_of(attached: Attached) -> Context:
@@ -61,8 +61,9 @@ def context_of(attached: Attached) -> Context:
     found = [source("typestate", name, item.text) for name, item in zip(named, attached.sources, strict=True)]
     if program.spec.models:
         found += [source("model", name, models_text(name)) for name in MODEL_FILES]
-    bounds = attached.guarded.bounds if attached.guarded is not None else None
-    watched = None if bounds is None else (bounds.depth, bounds.blocks)
+    watched: tuple[int, ...] | None = None
+    if (guarded := attached.guarded) is not None:
+        watched = (guarded.bounds.depth, guarded.bounds.blocks, *sorted(guarded.watching.excused))
     return Context(tuple(found), tuple(map(event_text, attached.events)), attached.names, watched)
 
 

@@ -274,10 +274,17 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
         from mcveto.dpg.history import History
 
         history = History()
+    from mcveto.crossings import Crossed
+
+    crossed = Crossed()
     found = _found(program, question, remaining, tell, history)
-    while found.kind == "unknown" and remaining() > 0 and (wider := attached.wider(found.reason)) is not None:
-        attached, program = wider, wider.program
+    while remaining() > 0:
+        other = attached.wider(found.reason) if found.kind == "unknown" else crossed.without(attached, found)
+        if other is None:
+            break
+        attached, program = other, other.program
         found = _found(program, question, remaining, tell, history)
+    found = crossed.considered(found)
     if history is not None:
         from mcveto.dpg.proof import Proof
 

@@ -118,8 +118,9 @@ class Certificate(Record, omit_defaults=True):
     locations: tuple[Location, ...]
     procedures: tuple[Procedure, ...] = ()
     """Instead of locations: every path is followed from one procedure to the next (see `check.procedures`)."""
-    watched: tuple[int, int] | None = None
-    """With memory-safety or no-fault: how many pending calls and heap blocks are watched; more are unsupported."""
+    watched: tuple[int, ...] | None = None
+    """With memory-safety or no-fault: how many pending calls and heap blocks are watched, more are unsupported; then
+    the instructions that may leave the object whose address they are given, which the assumptions list."""
     seal: str = ""
 
 

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcveto.check.counterexample import Counterexample, sorted_inputs
 from mcveto.check.reference_run import MAX_STEPS, MAX_TURNS_TRIED, ReferenceRun, SteppedMachine, Turns, all_turns
-from mcveto.check.safety_words import Block, Frame, Surroundings, Words
+from mcveto.check.safety_words import Block, Frame, Surroundings, Words, crossing_words
 from mcveto.machine.emulator import JournalDomain, Outcome
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
 from mcveto.machine.memory import READ, WRITE
 from mcveto.machine.pcode import Instruction, Transfer
 from mcveto.machine.registers import Cell
 from mcveto.program.exits import explained
+from mcveto.program.frame_layout import FrameLayout
 from mcveto.program.frames import carrier_register, link_register, link_use, red_zone
 from mcveto.program.program import Program, code_pointer
 from mcveto.verdict import Verdict
+
+if TYPE_CHECKING:
+    from mcveto.check.object_crossings import Crossing
 
 MEMORY_SAFETY = "memory-safety"
 NO_FAULT = "no-fault"
@@ -76,8 +80,16 @@ class _Now:
     """Address, size, whether it is a write, and the stack pointer then."""
 
 
+class Observer(Protocol):
+    """Who is told of accesses and of registers written."""
+
+    def access(self, address: int, size: int, value: int | None) -> None: ...
+
+    def written(self, cell: Cell) -> None: ...
+
+
 class _Domain(JournalDomain):
-    monitor: Monitor | None = None
+    monitor: Observer | None = None
 
     def load(self, address: int, size: int) -> int:
         if self.monitor is not None:
@@ -95,14 +107,14 @@ class _Domain(JournalDomain):
             self.monitor.written(cell)
 
 
-class _Machine(SteppedMachine):
+class RecordingMachine(SteppedMachine):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         domain = _Domain(self.memory, options["fresh"], False)
         domain.registers.update(self._domain.registers)
         self._domain = domain
 
-    def watched_by(self, monitor: Monitor) -> None:
+    def watched_by(self, monitor: Observer) -> None:
         assert isinstance(self._domain, _Domain)
         self._domain.monitor = monitor
 
@@ -114,7 +126,7 @@ class _Machine(SteppedMachine):
 class Monitor:
     """Frames, heap blocks and the rules, beside one run."""
 
-    def __init__(self, program: Program, machine: _Machine, asked: tuple[str, ...]) -> None:
+    def __init__(self, program: Program, machine: RecordingMachine, asked: tuple[str, ...]) -> None:
         self._program = program
         self._machine = machine
         self._is_safety = MEMORY_SAFETY in asked
@@ -131,7 +143,8 @@ class Monitor:
         assert stack is not None
         self._stack = (stack.start, stack.end)
         self._fresh, self._carried = True, False
-        self._frames = [Frame(pointer if self._link is None else None, None)]
+        self._frames = [Frame(pointer if self._link is None else None, None, pointer, pointer)]
+        self._layout = FrameLayout(program) if self._is_safety else None
         self._blocks: list[Block] = []
         self._pending: _Pending | None = None
         self._entries: dict[int, str] = {}
@@ -177,7 +190,8 @@ class Monitor:
             if low + self._zone <= lowest <= high and address < lowest - self._zone:
                 raise Forbidden(self._words.below(address, size, is_write, lowest - self._zone))
         if machine.last_transfer is Transfer.CALL:
-            self._frames.append(Frame(pointer if self._link is None else None, now.instruction.pc))
+            slot = pointer if self._link is None else None
+            self._frames.append(Frame(slot, now.instruction.pc, pointer, pointer, machine.pc))
             self._fresh, self._carried = True, False
         elif machine.last_transfer is Transfer.RETURN:
             self._fresh = self._carried = False
@@ -228,6 +242,7 @@ class Monitor:
             if frame is self._frames[-1] and size == self._word and self._is_its_own(frame, address, value):
                 continue
             raise Forbidden(self._words.return_address(address, size, is_write, frame, self._word))
+        self._check_saved(now.instruction, address, size, is_write)
         if self._stack[0] <= address < self._stack[1]:
             pointer = self._machine.read(self._row.stack_pointer)
             if is_model:
@@ -237,6 +252,20 @@ class Monitor:
             else:
                 now.stack_accesses.append((address, size, is_write, pointer))
         self._note_link(address, size, value)
+
+    def _check_saved(self, instruction: Instruction, address: int, size: int, is_write: bool) -> None:
+        """Registers of the caller, between the lowest that is saved and the top of the frame."""
+        layout, own = self._layout, self._frames[-1]
+        assert layout is not None
+        function = layout.function_at(instruction.pc)
+        places = {own.top + distance for _, distance in function.saved} if function is not None else set()
+        is_direct = size == self._word and address in places and layout.is_direct(instruction, not is_write)
+        if is_direct and (not is_write or layout.saves(instruction.pc)):
+            own.low = min(own.low, address) if is_write else max(own.low, address + size)
+            return
+        for frame in self._frames:
+            if frame.low < address + size and address < frame.top and frame.low < frame.top:
+                raise Forbidden(self._words.saved_register(address, size, is_write, frame, self._word))
 
     def _is_its_own(self, frame: Frame, address: int, value: int | None) -> bool:
         """Whether a function loads or saves its own return address."""
@@ -357,11 +386,12 @@ def find_violation(
     program: Program, example: Counterexample, asked: tuple[str, ...], turns: Turns = (), max_steps: int = MAX_STEPS
 ) -> SafetyViolation | str:
     """The first violation of the properties in the run of a counterexample, or why there is none."""
-    run = ReferenceRun(program, example, turns, machine_class=_Machine)
+    run = ReferenceRun(program, example, turns, machine_class=RecordingMachine)
     machine = run.machine
-    assert isinstance(machine, _Machine)
+    assert isinstance(machine, RecordingMachine)
     monitor = Monitor(program, machine, asked)
     machine.watched_by(monitor)
+    crossed = {} if MEMORY_SAFETY not in asked else _certain_crossings(program, example, turns, max_steps)
     came_from: int | None = None
     for steps in range(max_steps):
         pc = machine.pc
@@ -369,6 +399,8 @@ def find_violation(
             if machine.stopped() is None:
                 monitor.begin(machine.fetch(pc))
             outcome = machine.step()
+            if steps in crossed:
+                raise Forbidden(crossing_words(crossed[steps]))
             if outcome is None:
                 monitor.end()
         except Forbidden as found:
@@ -393,17 +425,37 @@ def find_violation(
     return f"no violation in {max_steps} steps"
 
 
+def _certain_crossings(program: Program, example: Counterexample, turns: Turns, max_steps: int) -> dict[int, Crossing]:
+    """Accesses that leave their object and violate memory safety by that, by the number of steps before them."""
+    from mcveto.check.object_crossings import CERTAIN, Crossings
+
+    found = [item for item in Crossings(program).of(example, turns, max_steps) if item.meaning == CERTAIN]
+    return {item.steps: item for item in reversed(found)}
+
+
 def _violation(program: Program, about: str, pc: int, monitor: Monitor, words: Words) -> SafetyViolation:
     hook = program.hooks.get(pc)
     model = hook.operands if hook is not None and hook.mnemonic == "model" else ""
     called_at = monitor.caller() if hook is not None else None
     at = called_at if called_at is not None else pc
     text = _text(program, at)
-    who = f"{text} at {at:#x}" if not model else f"{model}, called at {at:#x} ({text}),"
+    who = _subject(program, at, model)
     facts: dict[str, object] = {"instruction": {"address": at, "text": text}, **words.facts}
     if model:
         facts["library_model"] = model
     return SafetyViolation(about, at, f"{who} {words.reason}", facts)
+
+
+def _subject(program: Program, at: int, model: str) -> str:
+    text = _text(program, at)
+    return f"{text} at {at:#x}" if not model else f"{model}, called at {at:#x} ({text}),"
+
+
+def crossing_reason(program: Program, crossing: Crossing) -> str:
+    """A sentence about an access that leaves its object."""
+    hook = program.hooks.get(crossing.pc)
+    model = hook.operands if hook is not None and hook.mnemonic == "model" else ""
+    return f"{_subject(program, crossing.site, model)} {crossing_words(crossing).reason}"
 
 
 def _text(program: Program, pc: int) -> str:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from mcveto.machine.emulator import Outcome
 from mcveto.machine.faults import Fault, FaultKind
 from mcveto.program.program import Program
+
+if TYPE_CHECKING:
+    from mcveto.check.object_crossings import Crossing
 
 Span = tuple[int, int]
 _NULL_PAGE = 4096
@@ -19,6 +23,10 @@ class Frame:
 
     slot: int | None
     called_at: int | None
+    top: int = 0
+    """The stack pointer at the entry of the function; registers of the caller are saved from `low` up to there."""
+    low: int = 0
+    entry: int | None = None
 
 
 @dataclass
@@ -122,6 +130,15 @@ class Surroundings:
         text = f"the return address {whose}, saved at {frame.slot:#x}"
         return self._words(address, size, is_write, "return address", frame.slot, word, distance, text)
 
+    def saved_register(self, address: int, size: int, is_write: bool, frame: Frame, word: int) -> Words:
+        whose = "of the entry" if frame.entry is None else f"of the function at {frame.entry:#x}"
+        distance = max(address, frame.low) - frame.low
+        count = (frame.top - frame.low) // word
+        what = "the saved register" if count == 1 else f"the {count} saved registers"
+        text = f"{what} {whose}, saved at {_span(frame.low, frame.top)}"
+        extent = frame.top - frame.low
+        return self._words(address, size, is_write, "saved registers", frame.low, extent, distance, text)
+
     def below(self, address: int, size: int, is_write: bool, lowest: int) -> Words:
         distance = lowest - address
         text = f"on the stack, {_bytes(distance)} below all that is in use ({lowest:#x})"
@@ -153,15 +170,30 @@ class Surroundings:
     def _words(
         self, address: int, size: int, is_write: bool, kind: str, start: int, extent: int, distance: int, text: str
     ) -> Words:
-        verb = "writes" if is_write else "reads"
-        facts: dict[str, object] = {
-            "access": "write" if is_write else "read",
-            "address": address,
-            "size": size,
-            "region": {"kind": kind, "start": start, "size": extent},
-            "distance": distance,
-        }
-        return Words(f"{verb} {_bytes(size)} at {address:#x}: {text}", facts)
+        return _access_words(address, size, is_write, kind, start, extent, distance, text)
+
+
+def crossing_words(item: Crossing) -> Words:
+    """Of an access that leaves its object."""
+    side = f"{_bytes(item.beyond)} past the end of" if item.beyond > 0 else f"{_bytes(-item.beyond)} before"
+    whose = "" if item.function is None else f" of the function at {item.function:#x}"
+    text = f"{side} the variable {_span(item.low, item.low + item.extent)}{whose}"
+    distance = abs(item.beyond)
+    return _access_words(item.address, item.size, item.is_write, "variable", item.low, item.extent, distance, text)
+
+
+def _access_words(
+    address: int, size: int, is_write: bool, kind: str, start: int, extent: int, distance: int, text: str
+) -> Words:
+    verb = "writes" if is_write else "reads"
+    facts: dict[str, object] = {
+        "access": "write" if is_write else "read",
+        "address": address,
+        "size": size,
+        "region": {"kind": kind, "start": start, "size": extent},
+        "distance": distance,
+    }
+    return Words(f"{verb} {_bytes(size)} at {address:#x}: {text}", facts)
 
 
 def _bytes(count: int) -> str:

@@ -99,6 +99,8 @@ class Spec:
     argv: Argv | None = None
     stack: int | None = None
     regions: tuple[RegionPermissions, ...] = ()
+    objects: str | None = None
+    """Whether variables of a frame that code tells apart are objects of their own: separate, together, or not said."""
     properties: tuple[PropertySpec, ...] = ()
     expected: str | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
@@ -123,10 +125,12 @@ _KEYS = (
     "models",
     "stack",
     "regions",
+    "objects",
     "properties",
     "expected",
     *_NOTE_KEYS,
 )
+OBJECTS = ("separate", "together")
 _INPUT_KEYS = ("calls", "registers", "memory", "stdin", "argv")
 _PROPERTY_NAMES = ("reach", "return-address", "memory-safety", "no-fault", "typestate")
 
@@ -145,6 +149,9 @@ def parse_spec(raw: object, path: str = "<spec>") -> Spec:
     expected = top.get("expected")
     if expected is not None and expected not in EXPECTED:
         raise UsageError(f"{path}: expected is {_shown(expected)}", f"one of {', '.join(EXPECTED)}")
+    objects = top.get("objects")
+    if objects is not None and objects not in OBJECTS:
+        raise UsageError(f"{path}: objects is {_shown(objects)}", f"one of {', '.join(OBJECTS)}")
     return Spec(
         path=path,
         binary=_text(top.get("binary"), path, "binary"),
@@ -161,6 +168,7 @@ def parse_spec(raw: object, path: str = "<spec>") -> Spec:
         argv=_argv(inputs.get("argv"), path),
         stack=_positive(top.get("stack"), path, "stack"),
         regions=tuple(_region(item, path) for item in _list(top, "regions", path)),
+        objects=objects,
         properties=tuple(_property(item, path) for item in _list(top, "properties", path)),
         expected=expected,
         notes={key: top[key] for key in _NOTE_KEYS if key in top},

@@ -25,6 +25,7 @@ def spec_mapping(spec: Spec) -> dict[str, Any]:
         "assume": [_address(item) for item in spec.assume],
         "halt": [_address(item) for item in spec.halt],
         "stack": spec.stack,
+        "objects": spec.objects,
         "regions": [
             {"at": _address(item.at), "size": item.size, "permissions": item.permissions} for item in spec.regions
         ],

@@ -18,7 +18,7 @@ from mcveto.property.typestate_parser import parse_typestate
 from mcveto.verdict import Verdict
 
 if TYPE_CHECKING:
-    from mcveto.property.safety.guard_program import Guarded
+    from mcveto.property.safety.guard_program import Bounds, Guarded, Watching
 
 EventPoint = tuple[str, Point | Address | None]
 """An event and a program point where it happens, or an address, the kind of the point being that of the automaton's
@@ -57,13 +57,22 @@ class Attached:
         """The same with more calls or heap blocks watched, if `reason` says that those were too few."""
         if self.guarded is None or self.unguarded is None:
             return None
-        from mcveto.property.safety.guard_program import guard
         from mcveto.property.safety.guards import TOO_DEEP, TOO_MANY
 
         if not (TOO_DEEP in reason or TOO_MANY in reason):
             return None
         bounds = self.guarded.bounds.doubled(TOO_DEEP in reason)
-        guarded = None if bounds is None else guard(self.unguarded, bounds)
+        return None if bounds is None else self._guarded_anew(bounds, self.guarded.watching)
+
+    def watching(self, watching: Watching) -> Attached | None:
+        """The same with something else made of accesses that leave their object."""
+        return None if self.guarded is None else self._guarded_anew(self.guarded.bounds, watching)
+
+    def _guarded_anew(self, bounds: Bounds, watching: Watching) -> Attached | None:
+        from mcveto.property.safety.guard_program import guard
+
+        assert self.unguarded is not None
+        guarded = guard(self.unguarded, bounds, watching)
         return None if guarded is None else replace(self, program=guarded.program, guarded=guarded)
 
     def explained(self, verdict: Verdict) -> Verdict:
@@ -94,11 +103,11 @@ def attach_sources(
     program: Program,
     sources: Sequence[TypestateSource],
     events: Sequence[EventPoint],
-    bounds: tuple[int, int] | None = None,
+    bounds: tuple[int, ...] | None = None,
 ) -> Attached:
     """The program with the properties that these texts describe watched: those of its spec, in order, which also says
-    where events are; `bounds` are the pending calls and heap blocks to watch, if not as many as a few runs show.
-    Raises UsageError or InputFileError."""
+    where events are; `bounds` are the pending calls and heap blocks to watch, if not as many as a few runs show,
+    and the instructions that may leave the object they access. Raises UsageError or InputFileError."""
     automata = [parse_typestate(source.text, source.path) for source in sources]
     items = [item for item in program.spec.properties if item.name == "typestate"]
     if len(items) != len(automata):
@@ -124,9 +133,16 @@ def attach_sources(
     attached = replace(attached, sources=tuple(sources), events=tuple(events))
     if not any(item.name in SAFETY for item in program.spec.properties):
         return attached
-    from mcveto.property.safety.guard_program import Bounds, asked_properties, guard
+    from mcveto.property.safety.guard_program import Bounds, Watching, asked_properties, guard
 
-    guarded = guard(attached.program, None if bounds is None else Bounds(*bounds))
+    if bounds is None:
+        guarded = guard(attached.program)
+    else:
+        if len(bounds) < 2:
+            raise UsageError("how many calls and heap blocks are watched is not said")
+        excused = frozenset(bounds[2:])
+        watching = Watching(program.spec.objects != "together", excused)
+        guarded = guard(attached.program, Bounds(*bounds[:2]), watching)
     if guarded is None:
         return attached
     names = (*attached.names, *asked_properties(program))

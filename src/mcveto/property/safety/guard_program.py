@@ -12,7 +12,7 @@ answer then asks for more (`TOO_DEEP`, `TOO_MANY` in its reason).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mcveto.errors import UsageError
 from mcveto.machine.address_space import AddressSpace
@@ -20,11 +20,13 @@ from mcveto.machine.isa import Decoder
 from mcveto.machine.isa.table import IsaRow
 from mcveto.machine.memory import EXECUTE, READ, WRITE, RegionSpec
 from mcveto.machine.pcode import Instruction, Transfer
-from mcveto.program.entry_state import Span
+from mcveto.program.entry_state import Span, data_area
+from mcveto.program.frame_layout import FrameLayout
 from mcveto.program.frames import red_zone
 from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program, code_pointer
 from mcveto.property.safety.guards import HEAP_MODELS, Guards, Layout, Question, ghost_cells
+from mcveto.property.safety.provenance import Objects, table_bytes
 
 MEMORY_SAFETY = "memory-safety"
 NO_FAULT = "no-fault"
@@ -48,10 +50,24 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
+class Watching:
+    """What is made of accesses that leave the object they were made for."""
+
+    is_on: bool = True
+    excused: frozenset[int] = frozenset()
+    """Instructions that may leave it."""
+    is_recorded: bool = False
+    """Whether the run goes on, and only ghost registers tell."""
+
+
+@dataclass(frozen=True, slots=True)
 class Guarded:
     program: Program
     bounds: Bounds
     errors: frozenset[int]
+    watching: Watching = field(default_factory=Watching)
+    crossed: int | None = None
+    """The target that stands for accesses that leave their object."""
 
 
 class GuardedDecoder(Decoder):
@@ -72,26 +88,41 @@ def asked_properties(program: Program) -> tuple[str, ...]:
     return tuple(name for name in (MEMORY_SAFETY, NO_FAULT) if name in names)
 
 
-def guard(program: Program, bounds: Bounds | None = None) -> Guarded | None:
+def guard(program: Program, bounds: Bounds | None = None, watching: Watching | None = None) -> Guarded | None:
     """The program with guards for what its spec asks; None if it asks for neither property."""
     asked = asked_properties(program)
     if not asked:
         return None
+    watching = watching or Watching(program.spec.objects != "together")
     bounds = bounds or seen_bounds(program)
-    if not (1 <= bounds.depth <= MAX_WATCHED and 1 <= bounds.blocks <= MAX_WATCHED):
+    if not watching.is_recorded and not (1 <= bounds.depth <= MAX_WATCHED and 1 <= bounds.blocks <= MAX_WATCHED):
         raise UsageError(f"between 1 and {MAX_WATCHED} calls and heap blocks can be watched")
     row = program.decoder.row
     area = program.free_area(_AREA)
     question = Question(MEMORY_SAFETY in asked, NO_FAULT in asked, area, area + 16, bounds.depth, bounds.blocks)
     entries = model_entries(program)
-    has_heap = any(name in HEAP_MODELS for name in entries.values())
-    cells = ghost_cells(program.decoder, question, has_heap)
+    has_heap = any(name in HEAP_MODELS for name in entries.values()) and bounds.blocks > 0
+    frame_layout = FrameLayout(program) if question.memory_safety else None
+    has_saves = frame_layout is not None and bool(frame_layout.saved_registers) and bounds.depth > 0
+    has_objects = frame_layout is not None and bool(frame_layout.saved_registers) and watching.is_on
+    cells = ghost_cells(program.decoder, question, has_heap, has_saves, has_objects)
     decoder = GuardedDecoder(replace(row, extra=(*row.extra, *cells)))
     replaced = frozenset(row.code_address(pc) for pc in program.hooks)
     layout = _layout(program, has_heap, replaced)
     frames = _model_frames(program, entries)
-    guards = decoder.guards = Guards(decoder, layout, question, frames, frozenset(entries), replaced)
-    targets = frozenset({question.bad_access, question.fault})
+    objects = None
+    more: list[RegionSpec] = []
+    if has_objects and frame_layout is not None:
+        size = table_bytes(row.address_bytes)
+        taken = [*program.undetermined.occupied, *((r.start, r.end) for r in program.space.regions)]
+        taken += [(area, area + _AREA), (program.return_sentinel, program.return_sentinel + _AREA)]
+        table = data_area(sorted(taken), size, row.address_bits)
+        more.append(RegionSpec("provenance", table, size, READ | WRITE))
+        objects = Objects(frame_layout, table, area + 32, watching.excused, watching.is_recorded)
+    guards = decoder.guards = Guards(
+        decoder, layout, question, frames, frozenset(entries), replaced, frame_layout, objects
+    )
+    targets = frozenset({question.bad_access, question.fault} | ({area + 32} if has_objects else set()))
     registers = dict(program.registers)
     named = decoder.layout.by_name
     for name, _ in cells:
@@ -99,6 +130,11 @@ def guard(program: Program, bounds: Bounds | None = None) -> Guarded | None:
         if name == "safety_slot0" and row.pushes_return_address:
             (pointer,) = program.decoder.layout.named(row.stack_pointer)
             value = program.registers[pointer.cell.number]
+        if name in ("safety_low0", "safety_top0"):
+            (pointer,) = program.decoder.layout.named(row.stack_pointer)
+            value = program.registers[pointer.cell.number]
+        elif name.startswith(("safety_low", "safety_top")):
+            value = guards.none
         registers[named[name].number] = value
     guarded = replace(
         program,
@@ -107,13 +143,13 @@ def guard(program: Program, bounds: Bounds | None = None) -> Guarded | None:
         registers=registers,
         targets=program.targets | targets,
         space=AddressSpace(
-            [*program.space.regions, RegionSpec("property", area, _AREA, EXECUTE)],
+            [*program.space.regions, RegionSpec("property", area, _AREA, EXECUTE), *more],
             program.space.address_bits,
             program.space.big_endian,
         ),
-        assumptions=(*program.assumptions, *assumptions(program, asked, has_heap, area)),
+        assumptions=(*program.assumptions, *assumptions(program, asked, has_heap, area), *_excuses(watching.excused)),
     )
-    return Guarded(guarded, bounds, targets)
+    return Guarded(guarded, bounds, targets, watching, area + 32 if has_objects else None)
 
 
 def assumptions(program: Program, asked: Iterable[str], has_heap: bool, area: int) -> list[str]:
@@ -128,6 +164,10 @@ def assumptions(program: Program, asked: Iterable[str], has_heap: bool, area: in
         if not has_heap:
             found.append("no function is known as an allocator: heap blocks are not told apart")
     return found
+
+
+def _excuses(instructions: Iterable[int]) -> list[str]:
+    return [f"what {pc:#x} accesses belongs to the object whose address it is given" for pc in sorted(instructions)]
 
 
 def model_entries(program: Program) -> dict[int, str]:

@@ -32,6 +32,11 @@ class GuardedOps:
     def before(self, index: int) -> None:
         self.here = self._before[index]
 
+    @property
+    def at_start(self) -> list[Op]:
+        """Where to add what is to be computed before all else."""
+        return self._before[0]
+
     def after(self, index: int) -> None:
         self.here = self._after[index]
 

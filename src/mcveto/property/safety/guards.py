@@ -27,8 +27,10 @@ from mcveto.machine.isa.snippet import TEMPORARY_BASE
 from mcveto.machine.memory import EXECUTE, READ, WRITE
 from mcveto.machine.pcode import BRANCHES, Instruction, Op, Space, Varnode
 from mcveto.program.entry_state import Span
+from mcveto.program.frame_layout import FrameLayout
 from mcveto.program.frames import carrier_register, link_register, link_use, overlap
 from mcveto.property.safety.guarded_ops import FIRST_TEMPORARY, GuardedOps
+from mcveto.property.safety.provenance import Objects, Provenance, tag_cells
 
 # Ends of a run that are no faults of the program.
 HARMLESS = frozenset(
@@ -68,12 +70,18 @@ class Question:
     blocks: int
 
 
-def ghost_cells(decoder: Decoder, question: Question, has_heap: bool) -> list[tuple[str, int]]:
+def ghost_cells(
+    decoder: Decoder, question: Question, has_heap: bool, has_saves: bool, has_objects: bool
+) -> list[tuple[str, int]]:
     """Names and sizes of the registers that the guards need."""
     if not question.memory_safety:
         return []
     word = decoder.row.address_bytes
     cells = [(f"safety_slot{number}", word) for number in range(question.depth)]
+    if has_saves:
+        cells += [(f"safety_{what}{number}", word) for number in range(question.depth) for what in ("low", "top")]
+    if has_objects:
+        cells += tag_cells(decoder)
     if link_register(decoder) is not None:
         cells += [("safety_fresh", 1), ("safety_carried", 1)]
     if has_heap:
@@ -95,8 +103,12 @@ class Guards:
         model_frames: Mapping[str, int],
         model_entries: frozenset[int],
         replaced: frozenset[int],
+        frame_layout: FrameLayout | None = None,
+        objects: Objects | None = None,
     ) -> None:
         self.decoder = decoder
+        self.frame_layout = frame_layout
+        self.objects = objects
         self.row = decoder.row
         self.layout = layout
         self.question = question
@@ -109,6 +121,9 @@ class Guards:
         self.carrier = carrier_register(decoder)
         self.slots = [named[f"safety_slot{i}"] for i in range(question.depth if question.memory_safety else 0)]
         self.fresh, self.carried = named.get("safety_fresh"), named.get("safety_carried")
+        watched = question.depth if "safety_low0" in named else 0
+        self.saved = [(named[f"safety_low{i}"], named[f"safety_top{i}"]) for i in range(watched)]
+        """For each pending call, the range of its frame in which registers of its caller are saved."""
         has_heap = "safety_argument0" in named
         self.arguments = [named["safety_argument0"], named["safety_argument1"]] if has_heap else []
         count = question.blocks if has_heap else 0
@@ -145,6 +160,23 @@ class _Guarding:
         writes = [i for i, op in enumerate(instruction.ops) if op.output and overlap(op.output, guards.pointer)]
         self._last_write = writes[-1] if writes and not self._model else None
         self._pointer_before: Varnode | None = None
+        self._saves, self._restores = self._saved_registers()
+        objects = guards.objects if self._safety else None
+        self._objects = None if objects is None else Provenance(objects, guards.decoder, instruction, self._code)
+
+    def _saved_registers(self) -> tuple[frozenset[int], frozenset[int]]:
+        """The operations that save registers of the caller, and those that load from where they are."""
+        layout = self._g.frame_layout if self._safety and self._g.saved else None
+        function = None if layout is None else layout.function_at(self._source.pc)
+        evaluation = None if layout is None else layout.evaluated(self._source)
+        if layout is None or function is None or evaluation is None:
+            return frozenset(), frozenset()
+        loads = set[int]()
+        for index, op in enumerate(self._source.ops):
+            value = evaluation.inputs[index][0] if op.opcode == "LOAD" else None
+            if value is not None and value.is_direct and value.place in function.saved:
+                loads.add(index)
+        return layout.saves(self._source.pc), frozenset(loads)
 
     def instruction(self) -> Instruction:
         source, code = self._source, self._code
@@ -154,6 +186,8 @@ class _Guarding:
             self._enter_model()
         for index, op in enumerate(source.ops):
             self._accesses(index, op)
+            if self._objects is not None:
+                self._objects.follow(index, op)
             if self._asked.no_fault:
                 self._faults(index, op)
             if self._safety:
@@ -193,8 +227,12 @@ class _Guarding:
             return
         code.before(index)
         # As it is now: the operation itself may overwrite a register that the address is in.
-        pointer = self._address(pointer)
+        operand, pointer = pointer, self._address(pointer)
         is_own = bool(self._model) and (size > 1 or self._model in HEAP_MODELS)
+        if self._g.objects is not None and self._g.objects.is_recorded:
+            if self._objects is not None and not is_own:
+                self._objects.check(index, operand, pointer, size)
+            return
         if not self._safety or is_own:
             target = self._asked.bad_access if self._safety else self._asked.fault
             code.leave_if(code.negated(code.either(self._inside_any(pointer, size, layout.everything[needed]))), target)
@@ -206,7 +244,10 @@ class _Guarding:
         allowed.append(self._between(pointer, lowest, high - size))
         allowed += [self._in_block(pointer, size, base, length) for base, length in self._g.blocks]
         touched = self._touched(index, pointer, size)
+        touched += self._touched_saves(index, pointer, size)
         code.leave_if(code.either([code.negated(code.either(allowed)), *touched]), self._asked.bad_access)
+        if self._objects is not None:
+            self._objects.check(index, operand, pointer, size)
         if is_late:
             assert self._last_write is not None
             at_access = code.emit("COPY", self._word, self._g.pointer)
@@ -285,6 +326,18 @@ class _Guarding:
             found.append(hit)
         return found
 
+    def _touched_saves(self, index: int, pointer: Varnode, size: int) -> list[Varnode]:
+        """That the access touches saved registers; their own function may save them and load them back."""
+        code = self._code
+        return [
+            code.both(
+                code.test("INT_LESSEQUAL", code.add(low, 1 - size), pointer),
+                code.test("INT_LESS", pointer, top),
+            )
+            for number, (low, top) in enumerate(self._g.saved)
+            if number or index not in self._saves | self._restores
+        ]
+
     def _saved(self, index: int) -> Varnode | None:
         """When the operation saves the return address of its frame; None if never."""
         if index in self._use.saves:
@@ -293,6 +346,15 @@ class _Guarding:
 
     def _release_or_save(self, index: int, pointer: Varnode) -> None:
         code = self._code
+        if self._g.saved and index in self._saves:
+            low, _ = self._g.saved[0]
+            code.after(index)
+            code.set(low, code.least(low, pointer))
+        elif self._g.saved and index in self._restores:
+            low, _ = self._g.saved[0]
+            code.after(index)
+            above = code.add(pointer, self._word)
+            code.set(low, code.select(code.test("INT_LESS", low, above), above, low))
         if not self._g.slots:
             return
         slot, saved = self._g.slots[0], self._saved(index)
@@ -314,14 +376,24 @@ class _Guarding:
                 for inner, outer in zip(slots[-2::-1], slots[:0:-1], strict=True):
                     code.set(outer, inner)
                 code.set(slots[0], guards.pointer if guards.link is None else none)
+                for (low, top), (outer_low, outer_top) in zip(guards.saved[-2::-1], guards.saved[:0:-1], strict=True):
+                    code.set(outer_low, low)
+                    code.set(outer_top, top)
+                for cell in guards.saved[0] if guards.saved else ():
+                    code.set(cell, guards.pointer)
             elif slots:
                 for inner, outer in pairwise(slots):
                     code.set(inner, outer)
                 code.set(slots[-1], none)
+                for (low, top), (outer_low, outer_top) in pairwise(guards.saved):
+                    code.set(low, outer_low)
+                    code.set(top, outer_top)
+                for cell in guards.saved[-1] if guards.saved else ():
+                    code.set(cell, none)
             if guards.fresh is not None and guards.carried is not None:
                 code.set(guards.fresh, code.constant(int(is_call), 1))
                 code.set(guards.carried, code.constant(0, 1))
-            if not is_call and self._model in ALLOCATORS:
+            if not is_call and self._model in ALLOCATORS and guards.blocks:
                 self._leave_allocator()
         if op.output is None or guards.fresh is None or guards.carried is None or guards.link is None:
             return

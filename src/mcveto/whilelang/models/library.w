@@ -107,11 +107,16 @@ proc strchr(s, c) returns r {
 }
 
 proc atoi(s) returns r {
-  c := Mem(s);
-  while (c = 32 || 9 <= c && c <= 13) { s := s + 1; c := Mem(s) }
-  if (c = 45) { negative := 1 }
-  if (c = 43 || c = 45) { s := s + 1; c := Mem(s) }
-  while (48 <= c && c <= 57) { r := r * 10 + (c - 48); s := s + 1; c := Mem(s) }
+  going := 1;
+  while (going = 1) {
+    c := Mem(s);
+    s := s + 1;
+    going := 0;
+    if (begun = 0 && (c = 32 || 9 <= c && c <= 13 || c = 43 || c = 45)) { going := 1 }
+    if (begun = 0 && c = 45) { negative := 1 }
+    if (48 <= c && c <= 57) { r := r * 10 + (c - 48); going := 1 }
+    if (c = 43 || c = 45 || 48 <= c && c <= 57) { begun := 1 }
+  }
   if (negative = 1) { r := -r }
 }
 

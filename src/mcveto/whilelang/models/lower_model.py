@@ -2,8 +2,8 @@
 
 A model runs like a compiled function: it makes a frame below the stack pointer, keeps its variables there, and returns
 by the convention. Memory accesses are the machine's own, so they fault where the machine's would. Straight-line code,
-with its branches out, is one hook; where paths meet (loop heads, ends of ifs) another begins. `assert` ends the run by
-a fault.
+with its branches out, is one hook; where paths meet (loop heads, ends of ifs) another begins; an `if` that only
+assigns variables is a selection of values, no branch. `assert` ends the run by a fault.
 """
 
 from __future__ import annotations
@@ -17,19 +17,24 @@ from mcveto.machine.pcode import FreshOrigin, Instruction, Op, Space, Varnode
 from mcveto.whilelang.inlining import Inliner
 from mcveto.whilelang.models.catalogue import library
 from mcveto.whilelang.pcode_builder import PcodeBuilder, patched
-from mcveto.whilelang.rewriting import command_names
+from mcveto.whilelang.rewriting import command_names, term_names
 from mcveto.whilelang.syntax import (
     Assert,
     Assign,
     Assume,
+    Binary,
     Call,
     Command,
     Formula,
     If,
     Input,
+    Num,
     Seq,
     Skip,
     Store,
+    Term,
+    Unary,
+    Var,
     While,
     sequence,
 )
@@ -222,6 +227,10 @@ class ModelLowering:
                     self._storage.write(target, code.emit("LOAD", self._storage.size, values[0]), code)
 
     def _if(self, condition: Formula, then: Command, otherwise: Command | None) -> None:
+        first, second = _assignments(then), _assignments(otherwise)
+        if first is not None and second is not None:
+            self._choose(condition, first, second)
+            return
         other, end = self._label(), self._label()
         self._code.jump_if(other, self._code.negated(self._code.formula(condition)))
         self._command(then)
@@ -231,6 +240,54 @@ class ModelLowering:
         if otherwise is not None:
             self._command(otherwise)
             self._place(end)
+
+    def _choose(self, condition: Formula, first: Mapping[str, Term], second: Mapping[str, Term]) -> None:
+        """Assigns by the condition, without a branch: one path instead of two for whoever follows paths."""
+        code = self._code
+        holds = code.formula(condition)
+        values = {
+            name: code.emit(
+                "SELECT",
+                self._storage.size,
+                holds,
+                code.term(first.get(name, Var(name))),
+                code.term(second.get(name, Var(name))),
+            )
+            for name in sorted(first.keys() | second.keys())
+        }
+        for name, value in values.items():
+            self._storage.write(name, value, code)
+
+
+def _assignments(command: Command | None) -> dict[str, Term] | None:
+    """What a command assigns, if it does nothing else, cannot abort, and no assignment depends on another of them."""
+    match command:
+        case None | Skip():
+            return {}
+        case Seq(commands):
+            found: dict[str, Term] = {}
+            for item in commands:
+                if (
+                    not isinstance(item, Assign)
+                    or not _is_plain(item.value)
+                    or found.keys() & set(term_names(item.value))
+                ):
+                    return None
+                found[item.target] = item.value
+            return found
+        case Assign(target, value) if _is_plain(value):
+            return {target: value}
+    return None
+
+
+def _is_plain(term: Term) -> bool:
+    """Whether a term reads no memory and always has a value."""
+    match term:
+        case Unary(_, operand):
+            return _is_plain(operand)
+        case Binary(op, left, right):
+            return op not in ("/", "%") and _is_plain(left) and _is_plain(right)
+    return isinstance(term, Num | Var)
 
 
 def argument_distance(row: IsaRow, number: int) -> int | None:

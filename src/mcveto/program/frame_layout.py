@@ -1,0 +1,338 @@
+"""What the code says about its frames: distances from the frame's top, saved registers, and where objects begin.
+
+Every function that direct calls lead to is followed once with a small abstract domain: a register is a known distance
+from the stack pointer at the function's entry (or from an aligned copy of it), or still holds what the caller had in
+it, or is anything. From that come, for every instruction,
+
+    which registers are addresses of the frame, and at which distance;
+    which stores save a register that the caller expects back;
+
+and, for every function, the places of its frame that code names: those accessed directly (a constant distance), and
+those whose address is formed, as compilers do for arrays and for variables that are passed on. An object that begins at
+a formed address ends at the latest where the next place begins that is formed, or is both read and written directly.
+A place that is only written, or only read directly, is taken for an element: no variable is used that way.
+
+A place reached in two functions, or with two states of which nothing common remains, has no facts: what follows from
+them is then not checked, never assumed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from mcveto.machine.faults import Unsupported
+from mcveto.machine.isa.overlay import signed
+from mcveto.machine.pcode import Instruction, Op, Space, Varnode
+from mcveto.program.program import Program
+
+Place = tuple[int, int]
+"""A root (0: the stack pointer at the function's entry; else where the stack pointer was aligned) and a distance."""
+
+# Registers that a function gives back as they were.
+_CALLEE_SAVED = {
+    "x86-32": ("EBX", "ESI", "EDI", "EBP"),
+    "x86-64": ("RBX", "RBP", "R12", "R13", "R14", "R15"),
+    "ppc32-be": tuple(f"r{n}" for n in range(14, 32)),
+    "ppc32-le": tuple(f"r{n}" for n in range(14, 32)),
+}
+_MOST_INSTRUCTIONS = 20_000
+_ENTRY = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An address of the frame (`place`; plus something unknown if not `is_exact`), what a register held at the entry
+    (`saved`), or a number. An address that was put into a register to be worked with is one of the object that begins
+    there, whatever is added to it later (`formed`)."""
+
+    place: Place | None = None
+    is_exact: bool = True
+    formed: Place | None = None
+    saved: Varnode | None = None
+    number: int | None = None
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether it is a fixed place of the frame, named as such."""
+        return self.place is not None and self.is_exact and self.formed is None
+
+    @property
+    def object(self) -> Place | None:
+        """Where the object begins that it is an address of."""
+        return self.place if self.formed is None else self.formed
+
+
+State = dict[Varnode, Value]
+
+
+@dataclass(slots=True)
+class Touch:
+    """How a place of a frame is used directly."""
+
+    reads: set[int] = field(default_factory=set)
+    writes: set[int] = field(default_factory=set)
+    """Sizes."""
+
+
+@dataclass(slots=True)
+class Function:
+    entry: int
+    word: int
+    touched: dict[Place, Touch] = field(default_factory=dict)
+    formed: set[Place] = field(default_factory=set)
+    saves: set[Place] = field(default_factory=set)
+    _borders: dict[int, list[int]] = field(default_factory=dict)
+    _saved: frozenset[Place] | None = None
+
+    @property
+    def saved(self) -> frozenset[Place]:
+        """Where registers of the caller are saved without a gap from the top of the frame down."""
+        if self._saved is None:
+            found: list[Place] = []
+            while (place := (_ENTRY, -self.word * (len(found) + 1))) in self.saves:
+                found.append(place)
+            self._saved = frozenset(found)
+        return self._saved
+
+    def extent(self, place: Place) -> int | None:
+        """How many bytes the object that begins at a formed place has at most; None if nothing ends it."""
+        root, distance = place
+        if root not in self._borders:
+            found = {at for where, at in self.formed | self.saves if where == root}
+            found |= {at for (where, at), touch in self.touched.items() if where == root and touch.reads & touch.writes}
+            self._borders[root] = sorted(found | ({0} if root == _ENTRY else set()))
+        beyond = [at for at in self._borders[root] if at > distance]
+        return beyond[0] - distance if beyond else None
+
+
+class FrameLayout:
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        decoder = program.decoder
+        self._row = row = decoder.row
+        self._word = row.address_bytes
+        self.pointer = decoder.registers[row.stack_pointer]
+        self.frame_pointer = decoder.registers[row.frame_pointer]
+        self.saved_registers = [decoder.registers[name] for name in _CALLEE_SAVED.get(row.name, ())]
+        self.tracked = [decoder.registers[name] for name in row.general if decoder.registers[name].size == self._word]
+        self.functions: dict[int, Function] = {}
+        self.states: dict[int, State] = {}
+        self._owner: dict[int, int] = {}
+        self._unclear: set[int] = set()
+        self._saves: dict[int, dict[int, Place]] = {}
+        self._left = _MOST_INSTRUCTIONS
+        waiting = [program.entry]
+        while waiting and self._left > 0:
+            entry = waiting.pop()
+            if entry not in self.functions and entry not in program.hooks:
+                waiting += self._analyse(entry)
+        for pc in self._unclear:
+            self.states.pop(pc, None)
+
+    def function_at(self, pc: int) -> Function | None:
+        return self.functions.get(self._owner[pc]) if pc in self.states else None
+
+    def saves(self, pc: int) -> frozenset[int]:
+        """The operations of the instruction that save a register of the caller in the frame."""
+        function = self.function_at(pc)
+        if function is None:
+            return frozenset()
+        return frozenset(index for index, place in self._saves.get(pc, {}).items() if place in function.saved)
+
+    def evaluated(self, instruction: Instruction) -> Evaluation | None:
+        """The values of an instruction's operations; None if nothing is known of where it stands."""
+        state = self.states.get(instruction.pc)
+        return None if state is None else self.evaluate(instruction, dict(state))
+
+    def is_direct(self, instruction: Instruction, is_load: bool) -> bool:
+        """Whether the instruction loads (or stores) at a fixed place of its frame."""
+        evaluation = self.evaluated(instruction)
+        if evaluation is None:
+            return False
+        opcode = "LOAD" if is_load else "STORE"
+        values = [v[0] for op, v in zip(instruction.ops, evaluation.inputs, strict=True) if op.opcode == opcode]
+        return any(value is not None and value.is_direct for value in values)
+
+    # One function.
+
+    def _analyse(self, entry: int) -> list[int]:
+        function = self.functions[entry] = Function(entry, self._word)
+        start: State = {register: Value(saved=register) for register in self.saved_registers}
+        start[self.pointer] = Value((_ENTRY, 0))
+        states: dict[int, State] = {entry: start}
+        calls: list[int] = []
+        waiting = [entry]
+        while waiting and self._left > 0:
+            pc = waiting.pop()
+            instruction = self._fetch(pc)
+            if instruction is None:
+                continue
+            self._left -= 1
+            evaluation = self.evaluate(instruction, dict(states[pc]))
+            called, following = self._successors(instruction)
+            calls += called
+            after = evaluation.state
+            if called or any(op.opcode == "CALLIND" for op in instruction.ops):
+                kept = {self.pointer, *self.saved_registers}
+                after = {register: value for register, value in states[pc].items() if register in kept}
+            for successor in following:
+                old = states.get(successor)
+                new = after if old is None else {r: v for r, v in old.items() if after.get(r) == v}
+                if old is None or len(new) != len(old):
+                    states[successor] = new
+                    waiting.append(successor)
+        for pc, state in states.items():
+            if self._owner.setdefault(pc, entry) != entry:
+                self._unclear.add(pc)
+                continue
+            self.states[pc] = state
+            instruction = self._fetch(pc)
+            if instruction is not None:
+                self._collect(function, instruction, self.evaluate(instruction, dict(state)))
+        return calls
+
+    def _fetch(self, pc: int) -> Instruction | None:
+        if pc in self._program.hooks:
+            return None
+        address = self._row.code_address(pc)
+        for size in range(self._row.longest_unit(pc), 0, -1):
+            code = self._program.image.read(address, size)
+            if code is not None:
+                try:
+                    return self._program.decoder.decode(pc, code)
+                except Unsupported:
+                    return None
+        return None
+
+    def _successors(self, instruction: Instruction) -> tuple[list[int], list[int]]:
+        """Functions called, and where control goes on within the function."""
+        mode = instruction.pc & self._row.mode_mask
+        called, following, falls = [], [], True
+        for op in instruction.ops:
+            if op.opcode == "CALL" and op.inputs[0].space is Space.RAM:
+                called.append(op.inputs[0].offset | mode)
+            elif op.opcode in ("BRANCH", "CBRANCH") and op.inputs[0].space is Space.RAM:
+                following.append(op.inputs[0].offset | mode)
+        last = instruction.ops[-1] if instruction.ops else None
+        if last is not None and last.opcode in ("RETURN", "BRANCHIND"):
+            falls = False
+        if last is not None and last.opcode == "BRANCH" and last.inputs[0].space is Space.RAM:
+            falls = False
+        if falls:
+            following.append(instruction.pc + instruction.size)
+        return called, following
+
+    # One instruction.
+
+    def evaluate(self, instruction: Instruction, state: State) -> Evaluation:
+        return Evaluation(self, instruction, state)
+
+    def _collect(self, function: Function, instruction: Instruction, evaluation: Evaluation) -> None:
+        saves: dict[int, Place] = {}
+        for index, op in enumerate(instruction.ops):
+            if op.opcode in ("LOAD", "STORE"):
+                at = evaluation.inputs[index][0]
+                if at is not None and at.place is not None and at.is_direct:
+                    touch = function.touched.setdefault(at.place, Touch())
+                    if op.opcode == "LOAD":
+                        assert op.output is not None
+                        touch.reads.add(op.output.size)
+                    else:
+                        touch.writes.add(op.inputs[1].size)
+                elif at is not None and at.object is not None:
+                    function.formed.add(at.object)
+            if op.opcode == "STORE":
+                at, value = evaluation.inputs[index][:2]
+                if value is not None and value.object is not None:
+                    function.formed.add(value.object)
+                if at is not None and at.place is not None and at.is_direct and value is not None and value.saved:
+                    saves[index] = at.place
+                    function.saves.add(at.place)
+            elif op.output in self.tracked and op.output != self.pointer:
+                value = evaluation.outputs[index]
+                if value is not None and value.formed is not None:
+                    function.formed.add(value.formed)
+        if saves:
+            self._saves[instruction.pc] = saves
+
+
+class Evaluation:
+    """The values that the operations of an instruction read and write."""
+
+    def __init__(self, layout: FrameLayout, instruction: Instruction, state: State) -> None:
+        self.inputs: list[tuple[Value | None, ...]] = []
+        self.outputs: list[Value | None] = []
+        self.state = state
+        temporaries: State = {}
+        word = layout.pointer.size
+        mask = (1 << 8 * word) - 1
+
+        def read(varnode: Varnode) -> Value | None:
+            if varnode.space is Space.CONST:
+                return Value(number=signed(varnode))
+            return (state if varnode.space is Space.REGISTER else temporaries).get(varnode)
+
+        for op in instruction.ops:
+            read_now = tuple(read(varnode) for varnode in op.inputs)
+            result = _apply(op, read_now, instruction.pc) if op.output is not None and op.output.size == word else None
+            if result is not None and result.number is not None:
+                result = Value(number=(result.number + (mask // 2 + 1) & mask) - (mask // 2 + 1))
+            if op.output == layout.pointer and result is not None:
+                # Whatever the stack pointer was computed from, it is no pointer into an object.
+                result = Value(result.place) if result.place is not None and result.is_exact else None
+            if result is not None and result.place is not None and result.formed is None:
+                is_frame = op.output == layout.pointer or (
+                    op.output == layout.frame_pointer and _is_copy(op) and result.is_exact
+                )
+                if op.output in layout.tracked and not is_frame:
+                    result = replace(result, formed=result.place)
+            self.inputs.append(read_now)
+            self.outputs.append(result)
+            if op.output is None:
+                continue
+            target = state if op.output.space is Space.REGISTER else temporaries
+            for other in [v for v in target if _overlap(v, op.output)]:
+                del target[other]
+            if result is not None:
+                target[op.output] = result
+
+
+def _is_copy(op: Op) -> bool:
+    return op.opcode == "COPY" or (op.opcode == "INT_OR" and op.inputs[0] == op.inputs[1])
+
+
+def _apply(op: Op, values: tuple[Value | None, ...], pc: int) -> Value | None:
+    if _is_copy(op):
+        return values[0]
+    if op.opcode == "INT_ADD":
+        return _sum(values[0], values[1])
+    if op.opcode == "INT_SUB" and values[1] is not None and values[1].number is not None:
+        return _sum(values[0], Value(number=-values[1].number))
+    if op.opcode == "INT_SUB" and values[0] is not None and values[0].place is not None:
+        return None if values[1] is not None and values[1].place is not None else replace(values[0], is_exact=False)
+    if op.opcode == "INT_AND":
+        one, other = values
+        if one is not None and one.place is not None and other is not None and other.number is not None:
+            return Value((pc, 0)) if one.is_direct else replace(one, is_exact=False)
+    return None
+
+
+def _sum(one: Value | None, other: Value | None) -> Value | None:
+    if one is not None and one.number is not None:
+        one, other = other, one
+    if other is not None and other.number is not None:
+        if one is None:
+            return None
+        if one.number is not None:
+            return Value(number=one.number + other.number)
+        if one.place is not None:
+            return replace(one, place=(one.place[0], one.place[1] + other.number))
+        return one if one.saved is not None and other.number == 0 else None
+    for value, unknown in ((one, other), (other, one)):
+        if value is not None and value.place is not None:
+            return None if unknown is not None and unknown.place is not None else replace(value, is_exact=False)
+    return None
+
+
+def _overlap(one: Varnode, other: Varnode) -> bool:
+    return one.offset < other.offset + other.size and other.offset < one.offset + one.size
