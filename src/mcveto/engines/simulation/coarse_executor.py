@@ -72,7 +72,8 @@ class CoarseExecutor(Executor):
             if way and no is not No.UNSAT:
                 self.forked = True
                 self._fork(opposite, False, no if isinstance(no, Model) else state.model)
-                state.path.add(condition)
+            # Said even if the path implies it: a join keeps what both paths say, not what both imply.
+            state.path.add(condition if way else opposite)
             found = yes if way else no
             state.model = found if isinstance(found, Model) else state.model
         self._decisions.append(way)

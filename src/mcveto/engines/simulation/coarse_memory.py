@@ -20,6 +20,8 @@ class Unknowns:
     def __init__(self) -> None:
         self.count = 0
         self.origins: dict[Term, tuple[object, ...]] = {}
+        self.bounds: set[Term] = set()
+        """What joins guessed about them, and no branch decided."""
 
     def fresh(self, bits: int) -> Term:
         self.count += 1

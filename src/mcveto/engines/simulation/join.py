@@ -143,13 +143,27 @@ class Joins:
     def _is_live(self, term: Term, live: frozenset[object]) -> bool:
         return self._table.of(term) <= live
 
+    def _kept(self, term: Term, live: frozenset[object]) -> list[Term]:
+        """A conjunct, or what is left of its alternatives when dead variables are left out."""
+        if self._is_live(term, live):
+            return [term]
+        if term.op != "or" or term.width != 1:
+            return []
+        either: list[Term] = []
+        for way in term.args:
+            parts = [part for part in (way.args if way.op == "and" else (way,)) if self._is_live(part, live)]
+            if not parts:
+                return []
+            either.append(t.conj(parts))
+        return [t.disj(either)]
+
     def _conjuncts(self, live: frozenset[object]) -> list[Term]:
         first, second = self._first.path.terms, self._second.path.terms
         names_first = {a: new for (_, a, b), new in self._pairs.items() if isinstance(a, Term) and a.op == "var"}
         names_second = {b: new for (_, a, b), new in self._pairs.items() if isinstance(b, Term) and b.op == "var"}
         common = dict.fromkeys(second)
         shared = [term for term in first if term in common]
-        result = [term for term in shared if self._is_live(term, live)]
+        result = [kept for term in shared for kept in self._kept(term, live)]
         rest_first = [term for term in first if term not in common]
         known = set(shared)
         rest_second = [term for term in second if term not in known]
@@ -161,6 +175,7 @@ class Joins:
             result += self._kept_bounds(rest_first, live)
         else:
             result += self._alternatives(rest_first, rest_second, live)
+        self._executor.unknowns.bounds.update(self._bounds)
         return list(dict.fromkeys([*result, *self._bounds]))
 
     def _kept_bounds(self, rest: list[Term], live: frozenset[object]) -> list[Term]:
