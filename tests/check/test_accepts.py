@@ -138,6 +138,7 @@ def test_the_whole_spec_is_in_the_certificate() -> None:
         assume=(0x1030,),
         halt=("stop", 0x1040),
         stack=8192,
+        objects="separate",
         regions=(RegionPermissions(0x1000, 16, "rx"),),
         models=((0x1060, "memcpy"),),
         argv=Argv(2, 8),
