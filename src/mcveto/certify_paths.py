@@ -1,13 +1,16 @@
-"""Writes the certificate of an exhausted exploration: each state that was explored is a location of its own.
+"""Writes the certificate of an exhausted exploration: states that were explored are its locations.
 
-The invariant of a location says what the live registers and bytes are, in terms of values drawn earlier, and the
-condition of the path. The values drawn earlier are the history: a step notes those that its block draws, the registers
-and the memory at entry are there from the beginning. Nothing here is trusted.
+The invariant of a location says what the live registers and bytes are, in terms of values drawn earlier, and those
+conditions of the path that something was left out for, there or behind. The values drawn earlier are the history: each
+location has names of its own for them, and a step notes what the names of the next one stand for. So states of which
+the same is said are one location, however many paths lead there: the certificate is as long as the proof, not as the
+search. Nothing here is trusted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from mcveto.certify import Context, assembled, hexes, pointer_text
 from mcveto.check.certificate import HALT, Certificate, History, Location, Note
@@ -15,8 +18,8 @@ from mcveto.dpg.location import ANY, Blocks, Fold
 from mcveto.dpg.location import Location as GraphLocation
 from mcveto.dpg.outcomes import OutcomeTable
 from mcveto.dpg.steps import Steps
-from mcveto.engines.memory import Cell
-from mcveto.engines.record import EVERYWHERE, Node, PathProof
+from mcveto.engines.memory import Value
+from mcveto.engines.record import EVERYWHERE, NOW, Node, PathProof
 from mcveto.logic import terms as t
 from mcveto.logic.smtlib import expression
 from mcveto.logic.substitute import Substitution
@@ -26,103 +29,220 @@ from mcveto.program.program import Program
 
 # Characters in all invariants together; more is of no use to anybody.
 MAX_TEXT = 1 << 25
-# As many are written in a fraction of a second, also if nobody asked for them.
-SHORT_TEXT = 1 << 18
+
+Claim = tuple[str, int, int, Value]
+"""What is where: in a register ("register", its number, 0), in a word ("bytes", its address, its size), in all of
+memory ("memory", 0, 0); or a condition ("path", 0, 0)."""
 
 
 def certificate_of_paths(
-    program: Program, proof: PathProof, version: str, context: Context, longest: int = MAX_TEXT
+    program: Program, proof: PathProof, version: str, context: Context, is_whole: bool = False
 ) -> Certificate | None:
-    """The certificate, or None if it would be too long."""
-    return _Writer(program, proof).certificate(version, context, longest)
+    """The certificate, or None if it would be too long; `is_whole` keeps all conditions and all states apart."""
+    return _Writer(program, proof, is_whole).certificate(version, context)
+
+
+@dataclass(slots=True)
+class _State:
+    """What is said of a node, under the names of its location."""
+
+    number: int
+    claims: list[Claim]
+    names: dict[Term, Term]
+    """Values drawn earlier, and what they are called here."""
+    of_location: int = 0
+    written: list[str] = field(default_factory=list)
 
 
 class _Writer:
-    def __init__(self, program: Program, proof: PathProof) -> None:
+    def __init__(self, program: Program, proof: PathProof, is_whole: bool) -> None:
         self._program = program
         self._proof = proof
+        self._is_whole = is_whole
         self._row, self._layout, self._space = program.decoder.row, program.decoder.layout, program.space
         self._steps = Steps(program, Blocks(program), OutcomeTable(program), Fold.FRAME)
         self._memory = t.memory("mem", self._row.address_bits)
-        self._begins: dict[Term, str] = {}
-        names: dict[Term, Term] = {self._memory: t.memory("mem!entry", self._row.address_bits)}
+        self._now = t.memory(NOW, self._row.address_bits)
+        self._entry: dict[Term, Term] = {self._memory: t.memory("mem!entry", self._row.address_bits)}
         for cell in self._layout.cells:
             bits = self._layout.significant_bits(cell)
-            names[t.var(cell.name, bits)] = t.var(f"{cell.name}!entry", bits)
-        self._begins = {new: _name(old) for old, new in names.items()}
-        self._at_entry = Substitution(names)
+            self._entry[t.var(cell.name, bits)] = t.var(f"{cell.name}!entry", bits)
+        self._variables: dict[Term, tuple[Term, ...]] = {}
         self._pointers = [
             piece.cell.number
             for name in (self._row.stack_pointer, self._row.frame_pointer)
             for piece in self._layout.named(name)
         ]
 
-    def certificate(self, version: str, context: Context, longest: int) -> Certificate | None:
-        nodes = self._proof.nodes
-        conditions: list[tuple[str, ...]] = []
-        used: dict[Term, None] = {}
+    def certificate(self, version: str, context: Context) -> Certificate | None:
+        states = [self._state(number) for number in range(len(self._proof.nodes))]
+        seen: dict[object, int] = {}
+        for state in states:
+            state.of_location = seen.setdefault(self._key(state), state.number)
+        used: dict[str, Term] = {}
         length = 0
-        for number in range(len(nodes)):
-            terms = list(self._conditions(number))
-            memory = [self._at_entry.apply(self._whole_memory(number))] if self._is_whole(number) else []
-            for variable in t.free_variables([*memory, *terms]):
-                if variable in self._begins or "!" in _name(variable):
-                    used[variable] = None
-            same = (f"(= mem {expression(term)})" for term in memory)
-            conditions.append((*same, *(expression(term) for term in terms)))
-            length += sum(map(len, conditions[-1]))
-            if length > longest:
+        reached, pending = {0: None}, [0]
+        while pending:
+            state = states[pending.pop()]
+            conditions = list(self._conditions(state, used))
+            length += sum(map(len, conditions))
+            if length > MAX_TEXT:
                 return None
-        history = {_name(variable): variable for variable in used}
-        pairs = [pair for node in nodes for renaming in node.renamings.values() for pair in renaming]
-        while True:
-            # What a value is renamed from must be remembered as well.
-            renamed = [self._at_entry.apply(new) for old, new in pairs if _name(old) in history]
-            more = {_name(variable): variable for variable in t.free_variables(renamed)}
-            if more.keys() <= history.keys():
-                break
-            history |= more
-        locations = tuple(self._location(number, conditions[number], history) for number in range(len(nodes)))
-        declared = tuple(
-            History(
-                name=name, bits=variable.width if variable.op == "var" else 0, begins=self._begins.get(variable, "")
-            )
-            for name, variable in history.items()
+            state.written = conditions
+            for step in self._proof.nodes[state.number].steps:
+                to = states[step].of_location
+                if to not in reached:
+                    reached[to] = None
+                    pending.append(to)
+        locations = tuple(self._location(states[number], states, used) for number in sorted(reached))
+        begins = {new: _name(old) for old, new in self._entry.items()}
+        history = tuple(
+            History(name=name, bits=item.width if item.op == "var" else 0, begins=begins.get(item, ""))
+            for name, item in used.items()
         )
-        return assembled(self._program, version, context, ("E0",), locations, declared)
+        return assembled(self._program, version, context, ("E0",), locations, history)
 
-    def _location(self, number: int, conditions: tuple[str, ...], history: dict[str, Term]) -> Location:
+    # What is said.
+
+    def _state(self, number: int) -> _State:
+        claims = list(self._claims(number))
+        names: dict[Term, Term] = {}
+        for _, _, _, value in claims:
+            for variable in self._free(value):
+                if variable not in self._entry and variable not in names:
+                    name = _name(variable) if self._is_whole else f"value!{len(names)}.{variable.width}"
+                    names[variable] = t.var(name, variable.width)
+        return _State(number, claims, names)
+
+    def _free(self, value: Value) -> tuple[Term, ...]:
+        if isinstance(value, int):
+            return ()
+        found = self._variables.get(value)
+        if found is None:
+            found = self._variables[value] = tuple(t.free_variables([value]))
+        return found
+
+    def _here(self, state: _State, value: Value) -> Value:
+        """A value under the names of a location."""
+        free = self._free(value)
+        if isinstance(value, int) or not free:
+            return value
+        named = {variable: self._entry.get(variable) or state.names.get(variable, variable) for variable in free}
+        return Substitution(named).apply(value)
+
+    def _key(self, state: _State) -> object:
+        node = self._proof.nodes[state.number]
+        if self._is_whole:
+            return state.number
+        claims = tuple((kind, at, size, self._here(state, value)) for kind, at, size, value in state.claims)
+        return node.pc, node.frames, tuple(item.bytes for item in node.block), self._pointed(node), claims
+
+    def _pointed(self, node: Node) -> tuple[int, int]:
+        values = [node.registers.get(cell, ANY) for cell in self._pointers]
+        stack_pointer, frame_pointer = (value if isinstance(value, int) else ANY for value in values)
+        return stack_pointer, frame_pointer
+
+    def _claims(self, number: int) -> Iterator[Claim]:
         node = self._proof.nodes[number]
-        pointers = [node.registers.get(cell, ANY) for cell in self._pointers]
-        stack_pointer, frame_pointer = (value if isinstance(value, int) else ANY for value in pointers)
+        for register in sorted(self._proof.live_registers[number]):
+            value = node.registers.get(register)
+            if register in self._pointers and isinstance(value, int):
+                continue
+            if value is None:
+                value = initial_register(self._layout, self._layout.cells[register])
+            yield "register", register, 0, value
+        live = self._proof.live_bytes[number]
+        if EVERYWHERE in live:
+            yield "memory", 0, 0, node.memory.whole()
+        else:
+            yield from self._bytes(node, live)
+        needed = self._proof.needed[number]
+        path = [term for term in node.path if self._is_whole or term in needed]
+        yield from (("path", 0, 0, term) for term in path)
+
+    def _bytes(self, node: Node, live: frozenset[int]) -> Iterator[Claim]:
+        """What the live bytes are, several at once where they are a word."""
+        waiting = {at for at in live if self._space.fixed_bytes(at, 1) is None}
+        for at in sorted(waiting):
+            if at not in waiting:
+                continue
+            size = 1
+            for wide in (8, 4, 2):
+                if at % wide == 0 and waiting.issuperset(range(at, at + wide)):
+                    size = wide
+                    break
+            waiting -= set(range(at, at + size))
+            yield "bytes", at, size, node.memory.load(at, size)
+
+    def _conditions(self, state: _State, used: dict[str, Term]) -> Iterator[str]:
+        for kind, at, size, value in state.claims:
+            here = self._here(state, value)
+            if isinstance(here, Term):
+                for variable in t.free_variables([here]):
+                    used.setdefault(_name(variable), variable)
+            if kind == "memory":
+                assert isinstance(here, Term)
+                yield f"(= mem {expression(here)})"
+            elif kind == "register":
+                cell = self._layout.cells[at]
+                bits = self._layout.significant_bits(cell)
+                whole = t.const(here, cell.bits) if isinstance(here, int) else here
+                yield expression(t.eq(t.var(cell.name, bits), t.extract(whole, bits - 1, 0)))
+            elif kind == "bytes":
+                whole = t.const(here, 8 * size) if isinstance(here, int) else here
+                where = t.const(at, self._row.address_bits)
+                yield expression(t.eq(t.load(self._memory, where, size, self._row.big_endian), whole))
+            else:
+                assert isinstance(here, Term)
+                yield expression(here)
+
+    # Steps.
+
+    def _location(self, state: _State, states: list[_State], used: dict[str, Term]) -> Location:
+        node = self._proof.nodes[state.number]
+        stack_pointer, frame_pointer = self._pointed(node)
         code = b"".join(item.bytes for item in node.block)
         location = GraphLocation(node.pc, code, stack_pointer, frame_pointer, node.frames)
+        notes: dict[tuple[str, str], str] = {}
+        for step in node.steps:
+            for name, value in self._notes(state, states[step], used):
+                notes.setdefault((f"E{states[step].of_location}", name), value)
+        steps = dict.fromkeys(f"E{states[step].of_location}" for step in node.steps)
         return Location(
-            id=f"E{number}",
+            id=f"E{state.number}",
             pc=hex(node.pc),
             code=tuple(f"{item.bytes.hex()} {item.text}" for item in node.block if item.bytes),
             stack_pointer=pointer_text(stack_pointer),
             frame_pointer=pointer_text(frame_pointer),
             frames=tuple(map(hex, node.frames)),
-            invariant=(conditions,),
-            steps=(*([HALT] if node.halts else []), *(f"E{step}" for step in node.steps)),
+            invariant=(tuple(state.written),),
+            steps=(*([HALT] if node.halts else []), *steps),
             refuted=hexes(self._refuted(location, node)),
-            notes=tuple(self._notes(node, history)),
+            notes=tuple(Note(to=to, name=name, value=value) for (to, name), value in notes.items()),
         )
 
-    def _notes(self, node: Node, history: dict[str, Term]) -> Iterator[Note]:
+    def _notes(self, state: _State, to: _State, used: dict[str, Term]) -> Iterator[tuple[str, str]]:
+        """What the names of the next location stand for, in those of this one."""
+        node = self._proof.nodes[state.number]
         drawn = {v: t.var(f"fresh!{at}.{v.width}", v.width) for at, v in enumerate(node.drawn, 1)}
-        now = Substitution(drawn).apply
-        for step in node.steps:
-            changes = {_name(variable): value for variable, value in drawn.items() if _name(variable) in history}
-            for old, new in node.renamings.get(step, ()):
-                name = f"{_name(old)}!entry" if f"{_name(old)}!entry" in history else _name(old)
-                if name in history:
-                    changes[name] = now(self._at_entry.apply(new))
-            for name, value in changes.items():
-                # A value that no location speaks of need not be remembered.
-                if all(_name(v) in history or _name(v).startswith("fresh!") for v in t.free_variables([value])):
-                    yield Note(to=f"E{step}", name=name, value=expression(value))
+        given = dict(node.renamings.get(to.number, ()))
+        for variable, name in to.names.items():
+            value = given.get(variable, variable)
+            named = {
+                item: drawn.get(item) or self._entry.get(item) or state.names.get(item)
+                for item in t.free_variables([value])
+                if item is not self._now
+            }
+            if self._now in t.free_variables([value]):
+                named[self._now] = self._memory
+            if any(item is None for item in named.values()):
+                continue  # nothing is known of it, so nothing that matters is said of it
+            now = Substitution({old: new for old, new in named.items() if new is not None}).apply(value)
+            if now is not name and _name(name) in used:
+                yield _name(name), expression(now)
+            for item in t.free_variables([now]):
+                if item in self._entry.values():
+                    used.setdefault(_name(item), item)
 
     def _refuted(self, location: GraphLocation, node: Node) -> set[int]:
         """Where the code alone could lead, and this state does not."""
@@ -130,54 +250,7 @@ class _Writer:
         targets = (outcome.target for outcome in self._steps.outcomes(location) if not outcome.unsupported)
         return {int(target.data) for target in targets if target.op == "const"} - reached
 
-    def _is_whole(self, number: int) -> bool:
-        return EVERYWHERE in self._proof.live_bytes[number]
-
-    def _whole_memory(self, number: int) -> Term:
-        return self._proof.nodes[number].memory.copy().array()
-
-    def _conditions(self, number: int) -> Iterator[Term]:
-        node = self._proof.nodes[number]
-        for register in sorted(self._proof.live_registers[number]):
-            cell = self._layout.cells[register]
-            value = node.registers.get(register)
-            if register in self._pointers and isinstance(value, int):
-                continue
-            bits = self._layout.significant_bits(cell)
-            now = t.var(cell.name, bits)
-            if value is None:
-                value = initial_register(self._layout, cell)
-            whole = t.const(value, cell.bits) if isinstance(value, int) else value
-            yield t.eq(now, self._at_entry.apply(t.extract(whole, bits - 1, 0)))
-        if not self._is_whole(number):
-            yield from self._bytes(node, self._proof.live_bytes[number])
-        yield from (self._at_entry.apply(term) for term in node.path)
-
-    def _bytes(self, node: Node, live: frozenset[int]) -> Iterator[Term]:
-        """What the live bytes are, several at once where they are a word."""
-        waiting = {at for at in live if self._space.fixed_bytes(at, 1) is None}
-        for at in sorted(waiting):
-            if at not in waiting:
-                continue
-            cells = [self._cell(node, at)]
-            for size in (8, 4, 2):
-                group = range(at, at + size)
-                if at % size == 0 and waiting.issuperset(group):
-                    cells = [self._cell(node, where) for where in group]
-                    break
-            waiting -= set(range(at, at + len(cells)))
-            value: Term | None = None
-            for cell in cells if self._row.big_endian else reversed(cells):
-                byte = t.const(cell, 8) if isinstance(cell, int) else t.extract(cell[0], 8 * cell[1] + 7, 8 * cell[1])
-                value = byte if value is None else t.concat(value, byte)
-            assert value is not None
-            now = t.load(self._memory, t.const(at, self._row.address_bits), len(cells), self._row.big_endian)
-            yield t.eq(now, self._at_entry.apply(value))
-
-    def _cell(self, node: Node, address: int) -> Cell:
-        return node.memory.byte(address)
-
 
 def _name(variable: Term) -> str:
-    """Of a variable or a memory; of a constant, its value."""
-    return str(variable.data if variable.op in ("var", "const") else variable.data[0])
+    """Of a variable or a memory."""
+    return str(variable.data if variable.op == "var" else variable.data[0])

@@ -47,8 +47,7 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
 
     certificate = _certificate(attached, verdict.proof, question)
     if certificate is None:
-        hint = "" if question.certificate else " (--proof writes a long one)"
-        warning = f"no certificate: that of engine {engine} would be too long{hint}"
+        warning = f"no certificate: that of engine {engine} would be too long"
         return replace(verdict, proof=None, warnings=(warning,))
     text = to_text(certificate)
     support: dict[str, object] = {"locations": len(certificate.locations), "obligations": None}
@@ -62,6 +61,12 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
             seconds=max(1.0, seconds - RESERVED_SECONDS),
         )
         checked = check(certificate, image, effort)
+        if checked.problem and not checked.undecided and engine not in INVARIANTS:
+            # What was left out as not needed may have been: then with all of it.
+            whole = _certificate(attached, verdict.proof, question, is_whole=True)
+            if whole is not None:
+                certificate, text = whole, to_text(whole)
+                checked = check(certificate, image, effort)
         if checked.undecided and engine not in INVARIANTS:
             # The exploration was checked in its own way (see `engines.recheck`).
             warning = f"the certificate is not checked: {checked.problem}"
@@ -76,7 +81,7 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
 
 
 def _certificate(
-    attached: Attached, proof: Proof | PathProof | ProcedureProof, question: Question
+    attached: Attached, proof: Proof | PathProof | ProcedureProof, question: Question, is_whole: bool = False
 ) -> Certificate | None:
     from mcveto.certify import certificate_of, context_of
     from mcveto.cli.main import VERSION
@@ -86,10 +91,9 @@ def _certificate(
     context = context_of(attached)
     if isinstance(proof, Proof | ProcedureProof):
         return certificate_of(attached.program, proof, VERSION, question.steps == "instruction", context)
-    from mcveto.certify_paths import MAX_TEXT, SHORT_TEXT, certificate_of_paths
+    from mcveto.certify_paths import certificate_of_paths
 
-    longest = MAX_TEXT if question.certificate else SHORT_TEXT
-    return certificate_of_paths(attached.program, proof, VERSION, context, longest)
+    return certificate_of_paths(attached.program, proof, VERSION, context, is_whole)
 
 
 def _refused(verdict: Verdict, problem: str, certificate: str) -> Verdict:

@@ -134,7 +134,14 @@ class Executor:
             self._gap(str(error))
         except Cut:
             pass
+        self._note_reasons(state)
         return self._result
+
+    def _note_reasons(self, state: PathState) -> None:
+        """What was left out since the last time is left out on the way from the node that the state comes from."""
+        if self._queries.used:
+            self.recorder.relied(state.origins, self._queries.used)
+            self._queries.used = set()
 
     def _begin_node(self, state: PathState, block: tuple[Instruction, ...]) -> Accesses | None:
         """Where what the block reads is written down; a state that executes an instruction again is no new node."""
@@ -157,6 +164,7 @@ class Executor:
             elif found is No.UNKNOWN:
                 self._gap("the solver ran out of time")
                 return False
+            self._note_reasons(state)
         return state.model is not None
 
     # The interpreter's questions.
@@ -168,8 +176,10 @@ class Executor:
             state.path.add(condition if way else t.bnot(condition))
         elif state.path.holds(condition):
             way = True
+            self._queries.used.add(condition)
         elif state.path.holds(t.bnot(condition)):
             way = False
+            self._queries.used.add(t.bnot(condition))
         else:
             way = state.model is None or bool(state.model.value(condition))
             taken, other = (condition, t.bnot(condition)) if way else (t.bnot(condition), condition)

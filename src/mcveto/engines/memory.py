@@ -126,6 +126,21 @@ class PathMemory:
         self.dirty = {}
         return self.base
 
+    def whole(self) -> Term:
+        """As `array`, and leaves this memory as it is."""
+        twin = self.copy()
+        if not self.clouds and self.base.op == "memory":
+            # Then the cells say everything that was ever written.
+            twin.dirty = dict.fromkeys(self.cells)
+        return twin.array()
+
+    def frozen(self) -> PathMemory:
+        """A copy to look at; what is newer than the array is left out where the cells say it all."""
+        twin = self.copy()
+        if not self.clouds and self.base.op == "memory":
+            twin.dirty = {}
+        return twin
+
     def load_anywhere(self, address: Term, size: int) -> Term:
         return t.load(self.array(), address, size, self._big_endian)
 

@@ -73,7 +73,9 @@ class Queries:
         self._facts: dict[int, Term] = {}
         self.refuted: dict[frozenset[Term], None] = {}
         """Conjunctions that have no model: what was left out was left out because of them."""
-        self._no_model: set[frozenset[Term]] = set()
+        self._no_model: dict[frozenset[Term], frozenset[Term]] = {}
+        self.used: set[Term] = set()
+        """Conjuncts that sufficed for a "no", until somebody takes them."""
         self.count = 0
         self.got_stuck = False
         """Whether a question was given up for lack of time."""
@@ -105,6 +107,7 @@ class Queries:
         formula = [term for term in formula if term is not t.TRUE]
         key = frozenset(formula)
         if key in self._no_model:
+            self.used |= self._no_model[key]
             return No.UNSAT
         for _ in range(MAX_FACT_ROUNDS):
             budget = min(self._query_seconds, self._deadline - time.monotonic())
@@ -114,8 +117,9 @@ class Queries:
             self.count += 1
             answer = self._solver.check(formula, budget)
             if answer == "unsat":
-                self.refuted[frozenset(self._solver.core())] = None
-                self._no_model.add(key)
+                core = self._no_model[key] = frozenset(self._solver.core())
+                self.refuted[core] = None
+                self.used |= core
                 return No.UNSAT
             if answer == "unknown":
                 self.got_stuck = True

@@ -17,13 +17,16 @@ from dataclasses import dataclass, field
 from mcveto.engines.memory import PathMemory, Value
 from mcveto.engines.state import Drawn, Log, PathState
 from mcveto.logic import terms as t
+from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 from mcveto.machine.pcode import Instruction
 
 # Stands for the address of every byte.
 EVERYWHERE = -1
+# The memory before a step, in what a step makes of variables.
+NOW = "mem!now"
 # Registers and bytes in all nodes together; beyond, the proof would be too long to be of use.
-MAX_VALUES = 1_000_000
+MAX_VALUES = 4_000_000
 
 
 @dataclass(slots=True)
@@ -80,6 +83,9 @@ class Node:
     """The values that the block leaves open, in order."""
     renamings: dict[int, Renaming] = field(default_factory=dict)
     """For steps to a node that covers the state."""
+    relied: set[Term] = field(default_factory=set)
+    """Conditions because of which something was left out at this node or on the way from it to the next."""
+    is_merged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,8 @@ class PathProof:
     nodes: tuple[Node, ...]
     live_registers: tuple[frozenset[int], ...]
     live_bytes: tuple[frozenset[int], ...]
+    needed: tuple[frozenset[Term], ...]
+    """Conditions of each node's path that something was left out for, there or behind."""
 
 
 class Recorder:
@@ -115,7 +123,8 @@ class Recorder:
             self.give_up()
             return None
         number = len(self.nodes)
-        for origin in state.origins:
+        origins = state.origins
+        for origin in origins:
             self.nodes[origin].steps[number] = None
         state.origins = (number,)
         frames: list[int] = []
@@ -127,15 +136,20 @@ class Recorder:
             state.pc,
             block,
             dict(state.registers),
-            state.memory.copy(),
+            state.memory.frozen(),
             tuple(reversed(frames)),
             tuple(state.path.terms),
             state.log,
             state.model.values if state.model is not None else {},
             Accesses(),
         )
+        node.is_merged = len(origins) > 1
         self.nodes.append(node)
         return node.accesses
+
+    def relied(self, origins: Iterable[int], conditions: Iterable[Term]) -> None:
+        for origin in () if self._given_up else origins:
+            self.nodes[origin].relied.update(conditions)
 
     def accesses(self, state: PathState) -> Accesses | None:
         """Of the node that the state goes on from."""
@@ -190,7 +204,7 @@ class Recorder:
             return None
         registers = _live(self.nodes, [(n.accesses.read, n.accesses.written) for n in self.nodes])
         memory = _live(self.nodes, [(n.accesses.loaded, n.accesses.stored) for n in self.nodes])
-        return PathProof(tuple(self.nodes), registers, memory)
+        return PathProof(tuple(self.nodes), registers, memory, _needed(self.nodes))
 
 
 def _no_longer_met(node: Node, known: set[Term], named: set[Term]) -> list[Term]:
@@ -205,6 +219,31 @@ def _no_longer_met(node: Node, known: set[Term], named: set[Term]) -> list[Term]
             found.update(dict.fromkeys(variables.pop(term)))
         unmet = [term for term, connected in variables.items() if any(v in found for v in connected)]
     return list(found)
+
+
+def _needed(nodes: list[Node]) -> tuple[frozenset[Term], ...]:
+    """The conditions that matter at each node: those relied on there, and those that a node behind needs."""
+    paths = [set(node.path) for node in nodes]
+    needed: list[set[Term]] = [node.relied & path for node, path in zip(nodes, paths, strict=True)]
+    before: list[list[int]] = [[] for _ in nodes]
+    for number, node in enumerate(nodes):
+        for step in node.steps:
+            before[step].append(number)
+            if nodes[step].is_merged:
+                # What became "the one or the other" there.
+                needed[number] |= paths[number] - paths[step]
+    pending = list(range(len(nodes)))
+    while pending:
+        number = pending.pop()
+        for origin in before[number]:
+            pairs = nodes[origin].renamings.get(number, ())
+            rename = Substitution(dict(pairs)).apply if pairs else None
+            wanted = needed[number] if rename is None else set(map(rename, needed[number]))
+            more = (wanted & paths[origin]) - needed[origin]
+            if more:
+                needed[origin] |= more
+                pending.append(origin)
+    return tuple(map(frozenset, needed))
 
 
 def _live(nodes: list[Node], used: Iterable[tuple[set[int], set[int]]]) -> tuple[frozenset[int], ...]:

@@ -175,6 +175,9 @@ class Lowering(Generic[T]):
 
     def _addresses(self, t: Term, value: T, count: int) -> list[T]:
         address, width = self._vector(t.args[1], value), t.args[1].width
+        if t.args[1].op == "const":
+            mask = (1 << width) - 1
+            return [address, *[self.target.constant(t.args[1].data + i & mask, width) for i in range(1, count)]]
         offsets = [self.target.constant(i, width) for i in range(1, count)]
         return [address, *[self.target.apply("bvadd", [address, i]) for i in offsets]]
 
