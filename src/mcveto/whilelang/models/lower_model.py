@@ -267,7 +267,11 @@ def _assignments(command: Command | None) -> dict[str, Term] | None:
         case Seq(commands):
             found: dict[str, Term] = {}
             for item in commands:
-                if not isinstance(item, Assign) or not _is_plain(item.value) or found.keys() & set(term_names(item.value)):
+                if (
+                    not isinstance(item, Assign)
+                    or not _is_plain(item.value)
+                    or found.keys() & set(term_names(item.value))
+                ):
                     return None
                 found[item.target] = item.value
             return found
