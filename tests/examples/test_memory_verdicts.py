@@ -17,7 +17,7 @@ FAST = (
     ("x86-32/off-by-one-bug", "heap block", 4),
     ("x86-32/off-by-one-safe", "", 0),
     ("x86-64/use-after-free-bug", "freed heap block", 4),
-    ("ppc32-be/stack-smash-bug", "return address", 0),
+    ("ppc32-be/stack-smash-bug", "saved registers", 0),
     ("ppc32-be/read-only-bug", "permission", 0),
     ("ppc32-be/null-bug", "null", 4),
     ("x86-64/null-safe", "", 0),

@@ -124,6 +124,25 @@ RULES = {
         "8d4c2404 83e4f0 ff71fc 55 89e5 51 c641fc00 59 5d 8d61fc c3",
         "return address",
     ),
+    "a saved register is restored": ("x86-32", "e801000000 c3 53 55 31db 5d 5b c3", ""),
+    "a saved register is restored by the frame pointer": ("x86-32", "e801000000 c3 55 89e5 53 8b5dfc c9 c3", ""),
+    "a function that is jumped to saves it again": ("x86-32", "e801000000 c3 55 5d e900000000 55 89e5 5d c3", ""),
+    "one byte of the saved frame pointer overwritten": (
+        "x86-32",
+        "e801000000 c3 55 89e5 c6450200 5d c3",
+        "saved registers",
+    ),
+    "the saved register of a caller read": (
+        "x86-64",
+        "e801000000 c3 53 e802000000 5b c3 8a442408 c3",
+        "saved registers",
+    ),
+    "PowerPC saves a register": ("ppc32-be", "9421fff0 93e1000c 83e1000c 38210010 4e800020", ""),
+    "PowerPC overwrites a saved register": (
+        "ppc32-be",
+        "9421fff0 93e1000c 9881000e 83e1000c 38210010 4e800020",
+        "saved registers",
+    ),
     "a null pointer": ("x86-32", "31c0 8b4004 c3", "null"),
     "nothing there": ("x86-32", "a100000050 c3", "unmapped"),
     "PowerPC saves the link register": (

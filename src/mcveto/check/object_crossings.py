@@ -7,7 +7,9 @@ array beside a variable looks like a structure that holds both. So an access tha
     if it touches a variable that its function reads and writes directly, but in another way (a byte of an
     integer, say), and either other inputs lead through the same code without leaving the object (whole structures are
     not copied to a length that depends on the input), or it overwrites what the variable was given before, and the
-    variable is then read.
+    variable is then read, or
+    if, in code that keeps its variables in the frame, what is accessed from one place of the code ends within
+    another object (a whole structure ends where objects end), or begins before an object that is used as such.
 
 A field that is reached by a constant distance from the address of a structure is none (`field`). Everything else is
 `unclear`, which excludes a proof and is no violation.
@@ -15,7 +17,7 @@ A field that is reached by a constant distance from the address of a structure i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from mcveto.check.counterexample import Counterexample
@@ -34,7 +36,9 @@ _OTHER_RUNS = 12
 _OTHER_STEPS = 4_000
 # How far a run is followed beyond what it was given inputs for.
 _FURTHER = 4_000
-_MOST = 200
+_MOST = 2_000
+# Between two objects there may be so many bytes that belong to none.
+_PADDING = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,8 @@ class _Access:
     address: int
     size: int
     is_write: bool
+    call: int | None
+    """Where the function was called that it is made in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +97,10 @@ class _Log:
     def __init__(self) -> None:
         self.accesses: list[_Access] = []
         self.steps = self.pc = 0
+        self.call: int | None = None
 
     def access(self, address: int, size: int, value: int | None) -> None:
-        self.accesses.append(_Access(self.steps, self.pc, address, size, value is not None))
+        self.accesses.append(_Access(self.steps, self.pc, address, size, value is not None, self.call))
 
     def written(self, cell: Cell) -> None:
         """Registers do not matter here."""
@@ -115,7 +122,7 @@ class Crossings:
         run = ReferenceRun(self._recorded.program, example, turns, machine_class=RecordingMachine)
         log = _Log()
         found = self._follow(run, log, max_steps)
-        return [self._judged(item, log.accesses) for item in found]
+        return [self._judged(item, found, log.accesses) for item in found]
 
     def _follow(self, run: ReferenceRun, log: _Log, max_steps: int) -> list[Crossing]:
         machine = run.machine
@@ -126,7 +133,7 @@ class Crossings:
         found: list[Crossing] = []
         further = 0
         for steps in range(max_steps):
-            log.steps, log.pc = steps, machine.pc
+            log.steps, log.pc, log.call = steps, machine.pc, frames[-1].called_at
             pc = machine.pc
             try:
                 outcome = machine.step()
@@ -168,9 +175,7 @@ class Crossings:
 
     # What a crossing means.
 
-    def _judged(self, item: Crossing, accesses: list[_Access]) -> Crossing:
-        from dataclasses import replace
-
+    def _judged(self, item: Crossing, others: list[Crossing], accesses: list[_Access]) -> Crossing:
         if self._program.spec.objects == "separate":
             return replace(item, meaning=CERTAIN)
         function = self._layout.functions.get(item.function) if item.function is not None else None
@@ -181,7 +186,45 @@ class Crossings:
             return replace(item, meaning=FIELD)
         if misfit and (self._depends_on_input(item) or (item.is_write and self._is_missed(function, item, accesses))):
             return replace(item, meaning=CERTAIN)
+        if function.is_unoptimised and self._ends_within(function, item, others, accesses):
+            return replace(item, meaning=CERTAIN)
+        if item.beyond > 0 and self._is_filled(item, accesses):
+            return replace(item, meaning=CERTAIN)
         return item
+
+    def _is_filled(self, item: Crossing, accesses: list[_Access]) -> bool:
+        """Whether a library function has filled exactly the object before, as initialisations of arrays do."""
+        written: set[int] = set()
+        for access in accesses:
+            is_model = access.pc in self._program.hooks and access.size == 1
+            if is_model and access.is_write and access.steps < item.steps and access.call != item.called_at:
+                if access.address == item.low and item.low in written:
+                    written.clear()
+                written.add(access.address)
+        inside = range(item.low, item.low + item.extent)
+        before, behind = item.low - 1, item.low + item.extent
+        return all(at in written for at in inside) and before not in written and behind not in written
+
+    def _ends_within(self, function: Function, item: Crossing, others: list[Crossing], accesses: list[_Access]) -> bool:
+        """Whether all that is accessed outside the object from one place ends within another object, or is before an
+        object that something else is done with."""
+        if item.beyond < 0:
+            inside = (a for a in accesses if item.low <= a.address < item.low + item.extent and a.steps <= item.steps)
+            return any(not self._is_direct(a) for a in inside)
+        top = item.low - item.distance
+        same = [o for o in others if (o.site, o.low, o.extent) == (item.site, item.low, item.extent) and o.beyond > 0]
+        end = max(o.address + o.size for o in same) - top
+        for place in function.formed:
+            extent = function.extent(place)
+            if place[0] or extent is None or place[1] <= item.distance:
+                continue
+            if place[1] < end <= place[1] + extent - _PADDING:
+                return True
+        for (root, start), touch in function.touched.items():
+            sizes = touch.reads & touch.writes
+            if root == 0 and sizes and start > item.distance and start < end < start + max(sizes):
+                return True
+        return False
 
     def _touched(self, function: Function, item: Crossing) -> tuple[list[int], list[int]]:
         """Variables of the function that are touched, by their addresses: in another way than directly, and alike."""

@@ -37,6 +37,7 @@ _CALLEE_SAVED = {
 }
 _MOST_INSTRUCTIONS = 20_000
 _ENTRY = 0
+_LARGEST_ELEMENT = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class Value:
     formed: Place | None = None
     saved: Varnode | None = None
     number: int | None = None
+    stride: int = 0
+    """What something unknown is multiplied by, if that is known."""
 
     @property
     def is_direct(self) -> bool:
@@ -80,6 +83,11 @@ class Function:
     word: int
     touched: dict[Place, Touch] = field(default_factory=dict)
     formed: set[Place] = field(default_factory=set)
+    strides: dict[Place, int] = field(default_factory=dict)
+    """Of objects that are accessed at an index: how far elements are apart, where the code says so."""
+    instructions: int = 0
+    direct: int = 0
+    """How many of the instructions access a fixed place of the frame."""
     saves: set[Place] = field(default_factory=set)
     _borders: dict[int, list[int]] = field(default_factory=dict)
     _saved: frozenset[Place] | None = None
@@ -94,11 +102,25 @@ class Function:
             self._saved = frozenset(found)
         return self._saved
 
+    @property
+    def is_unoptimised(self) -> bool:
+        """Whether the code keeps its variables in the frame; such code forms addresses of whole objects only."""
+        return 4 * self.direct >= self.instructions
+
+    def _is_field(self, place: Place) -> bool:
+        """Whether it is a field of the elements of an array that begins before: same stride, nearer than that."""
+        stride = self.strides.get(place, 0)
+        return any(
+            (place[0], place[1] - back) in self.formed and self.strides.get((place[0], place[1] - back)) == stride
+            for back in range(1, min(stride, _LARGEST_ELEMENT))
+        )
+
     def extent(self, place: Place) -> int | None:
         """How many bytes the object that begins at a formed place has at most; None if nothing ends it."""
         root, distance = place
         if root not in self._borders:
-            found = {at for where, at in self.formed | self.saves if where == root}
+            found = {at for where, at in self.saves if where == root}
+            found |= {at for where, at in self.formed if where == root and not self._is_field((where, at))}
             found |= {at for (where, at), touch in self.touched.items() if where == root and touch.reads & touch.writes}
             self._borders[root] = sorted(found | ({0} if root == _ENTRY else set()))
         beyond = [at for at in self._borders[root] if at > distance]
@@ -229,6 +251,14 @@ class FrameLayout:
 
     def _collect(self, function: Function, instruction: Instruction, evaluation: Evaluation) -> None:
         saves: dict[int, Place] = {}
+        function.instructions += 1
+        function.direct += any(
+            op.opcode in ("LOAD", "STORE")
+            and value[0] is not None
+            and value[0].is_direct
+            and value[0].place is not None
+            for op, value in zip(instruction.ops, evaluation.inputs, strict=True)
+        )
         for index, op in enumerate(instruction.ops):
             if op.opcode in ("LOAD", "STORE"):
                 at = evaluation.inputs[index][0]
@@ -241,6 +271,8 @@ class FrameLayout:
                         touch.writes.add(op.inputs[1].size)
                 elif at is not None and at.object is not None:
                     function.formed.add(at.object)
+                    if at.stride and at.formed is None:
+                        function.strides[at.object] = at.stride
             if op.opcode == "STORE":
                 at, value = evaluation.inputs[index][:2]
                 if value is not None and value.object is not None:
@@ -310,6 +342,9 @@ def _apply(op: Op, values: tuple[Value | None, ...], pc: int) -> Value | None:
         return _sum(values[0], Value(number=-values[1].number))
     if op.opcode == "INT_SUB" and values[0] is not None and values[0].place is not None:
         return None if values[1] is not None and values[1].place is not None else replace(values[0], is_exact=False)
+    if op.opcode in ("INT_MULT", "INT_LEFT") and values[1] is not None and values[1].number is not None:
+        number = values[1].number
+        return Value(stride=number if op.opcode == "INT_MULT" else 1 << number) if 0 < number < 256 else None
     if op.opcode == "INT_AND":
         one, other = values
         if one is not None and one.place is not None and other is not None and other.number is not None:
@@ -327,10 +362,13 @@ def _sum(one: Value | None, other: Value | None) -> Value | None:
             return Value(number=one.number + other.number)
         if one.place is not None:
             return replace(one, place=(one.place[0], one.place[1] + other.number))
-        return one if one.saved is not None and other.number == 0 else None
+        return one if one.stride or (one.saved is not None and other.number == 0) else None
     for value, unknown in ((one, other), (other, one)):
         if value is not None and value.place is not None:
-            return None if unknown is not None and unknown.place is not None else replace(value, is_exact=False)
+            if unknown is not None and unknown.place is not None:
+                return None
+            stride = unknown.stride if unknown is not None and value.is_exact else 0
+            return replace(value, is_exact=False, stride=stride)
     return None
 
 
