@@ -232,6 +232,7 @@ def _on_binary(
             Question(timeout=left, events=points, keeps_history=pages.are_wanted),
         )
         verdict = answer.verdict
+        result = replace(result, is_proved=verdict.kind == "proved")
         decided_by = ["", "no trace of the model runs; this is the answer of verify:"]
         decided_by += list(verdict_lines(verdict, f"{automaton.name}, return-address"))
     if json_file != "-":

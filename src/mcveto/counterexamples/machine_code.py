@@ -62,6 +62,8 @@ class MachineFound:
     tried: tuple[Tried, ...]
     watched: Watched
     """The program with the property's ghost state, in which the traces were tried."""
+    is_proved: bool = False
+    """Whether it has been proved, by other means, that there is no violation at all."""
 
     @property
     def errors(self) -> dict[int, tuple[str, str]]:
@@ -75,6 +77,8 @@ class MachineFound:
     @property
     def is_exhaustive(self) -> bool:
         """Whether every minimum-recursion loop-free run that violates the property is among the confirmed ones."""
+        if self.is_proved:
+            return True
         found = self.found
         is_open = any(isinstance(item.outcome, Open) for item in self.tried)
         return not is_open and not self.extracted.gaps and not found.more and found.is_exhaustive and not found.notes

@@ -61,6 +61,8 @@ def _lines(result: MachineFound, style: Style) -> Iterator[str]:
 
 
 def completeness(result: MachineFound) -> str:
+    if result.is_proved:
+        return "there are none: that is proved"
     if result.is_exhaustive:
         return "these are all, up to rounds of loops and unnecessary recursion"
     reasons = []

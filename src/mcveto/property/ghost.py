@@ -19,11 +19,12 @@ from dataclasses import dataclass, replace
 
 from mcveto.errors import UsageError
 from mcveto.machine.address_space import AddressSpace
+from mcveto.machine.faults import FaultKind
 from mcveto.machine.isa.overlay import replaced
 from mcveto.machine.memory import EXECUTE, READ, RegionSpec
 from mcveto.machine.pcode import Instruction, Op, Space, Varnode
 from mcveto.program.program import Program
-from mcveto.property.points import Place, instruction_at, places
+from mcveto.property.points import Calls, Place, instruction_at, places
 from mcveto.property.system_calls import WatchingDecoder, convention_of, number_of
 from mcveto.property.typestate import (
     ANY,
@@ -42,6 +43,8 @@ _AREA = 4096
 _SPACING = 16
 _STATE_BYTES = 4
 _TEMPORARIES = 1 << 20
+# Of a function whose returns are known by its calls: a run is outside, has called it, or has entered it.
+_OUTSIDE, _CALLED, _ENTERED = 0, 1, 2
 _OPCODES = {
     Relation.EQUAL: "INT_EQUAL",
     Relation.DIFFERENT: "INT_NOTEQUAL",
@@ -91,7 +94,10 @@ class _Compiler:
         self.state_cell = f"{self.prefix}_state"
         # Results of comparisons with texts at the event at hand, by pointer and text.
         self._texts: dict[tuple[str, str], str] = {}
+        self._found = self._all_places()
+        self._calls = self._uncertain_calls()
         extra = [(self.state_cell, _STATE_BYTES), *((cell, self.word) for cell in self.cells.values())]
+        extra += [(cell, 1) for cell in self._calls.values()]
         watching = program.decoder
         self._others = watching.updates if isinstance(watching, WatchingDecoder) else ()
         self.decoder = WatchingDecoder(replace(row, extra=(*row.extra, *extra)), watching, self._others)
@@ -141,22 +147,34 @@ class _Compiler:
         program = replace(self.original, decoder=self.decoder)
         hooks = dict(program.hooks)
         observed: list[str] = []
-        used = dict.fromkeys(t.pattern.event for t in self.automaton.transitions if t.pattern.event != ANY)
+        used = self._used()
+        for calls, cell in self._calls.items():
+            for pc in calls.pcs:
+                called = self._phase_ops(cell, None, _CALLED)
+                hooks[pc] = self._instrumented(hooks.get(pc) or instruction_at(program, pc, "call"), pc, called)
+            entered = self._phase_ops(cell, _CALLED, _ENTERED)
+            first = hooks.get(calls.entry) or instruction_at(program, calls.entry, "call")
+            hooks[calls.entry] = self._instrumented(first, calls.entry, entered)
         taken: dict[Place, str] = {}
         system_calls = self._system_calls(used)
         observed += [f"{event} at system calls {', '.join(map(str, calls))}" for event, calls in system_calls.items()]
         for event in used:
-            for place, point in self._places(program, event):
+            for place, point in self._found[event]:
                 if place in taken:
                     both = f"'{taken[place]}' and '{event}'"
                     raise UsageError(f"property {self.automaton.name}: {both} happen at the same place, {place.pc:#x}")
                 taken[place] = event
                 instruction = hooks.get(place.pc) or instruction_at(program, place.pc, event)
-                hooks[place.pc] = self._instrumented(instruction, place, self._update(event, point))
+                update = self._update(event, point)
+                if place.behind is not None:
+                    update = [*self._phase_ops(self._calls[place.behind], _ENTERED, _OUTSIDE), *update]
+                hooks[place.pc] = self._instrumented(instruction, place.pc, update, place.at_return)
                 observed.append(f"{event} at {self.row.code_address(place.pc):#x}")
         layout = self.decoder.layout
         registers = dict(program.registers)
         registers[layout.by_name[self.state_cell].number] = self.states[self.automaton.starts[0]]
+        for cell in self._calls.values():
+            registers[layout.by_name[cell].number] = _OUTSIDE
         for name, cell in self.cells.items():
             value = self.automaton.variables[name]
             assert isinstance(value, int)
@@ -236,15 +254,41 @@ class _Compiler:
             )
         return list(found.items())
 
-    def _instrumented(self, instruction: Instruction, place: Place, update: list[Op]) -> Instruction:
+    def _used(self) -> dict[str, None]:
+        return dict.fromkeys(t.pattern.event for t in self.automaton.transitions if t.pattern.event != ANY)
+
+    def _all_places(self) -> dict[str, list[tuple[Place, Point]]]:
+        return {event: self._places(self.original, event) for event in self._used()}
+
+    def _uncertain_calls(self) -> dict[Calls, str]:
+        """Calls by which returns are known, each with a cell that says where a run is with respect to them."""
+        places = [place for found in self._found.values() for place, _ in found]
+        calls = dict.fromkeys(place.behind for place in places if place.behind is not None)
+        return {item: f"{self.prefix}_within{number}" for number, item in enumerate(calls)}
+
+    def _phase_ops(self, cell: str, expected: int | None, following: int) -> list[Op]:
+        """Sets the cell; where it must have another value before, a run in which it has not is not supported."""
+        lines = [f"{cell} = COPY {following}:1"]
+        if expected is not None:
+            lines.insert(0, f"%astray:1 = INT_NOTEQUAL {cell}, {expected}:1")
+        ops = self.decoder.assembler.assemble("\n".join(lines), {}, self.first_temporary)
+        if expected is not None:
+            astray = ops[0].output
+            assert astray is not None
+            ops.insert(1, Op("TRAP", None, (Varnode(Space.CONST, FaultKind.UNSUPPORTED, 1), astray)))
+        return ops
+
+    def _instrumented(
+        self, instruction: Instruction, pc: int, update: list[Op], at_return: bool = False
+    ) -> Instruction:
         ops: list[Op] = [*instruction.ops]
-        if place.at_return:
+        if at_return:
             for index in range(len(ops) - 1, -1, -1):
                 if ops[index].opcode == "RETURN":
                     ops = replaced(ops, index, index, update)
         else:
             ops = [*update, *ops]
-        return Instruction(place.pc, instruction.bytes, tuple(ops), instruction.mnemonic, instruction.operands)
+        return Instruction(pc, instruction.bytes, tuple(ops), instruction.mnemonic, instruction.operands)
 
     def _update(self, event: str, point: Point, numbers: Sequence[int] = ()) -> list[Op]:
         """The operations that move the automaton when the event happens: at a system call, if it has one of these

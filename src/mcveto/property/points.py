@@ -5,7 +5,8 @@ is found by following direct jumps from the entry, never past calls. What would 
 that the program can overwrite, a body with computed jumps whose targets are not certain (see `jump_targets`), a jump to
 the beginning of another function (a tail call, whose return is the other one's; what is called anywhere is a function,
 whether the file says so or not), and a jump back to the function's own entry (which is no call). Where the body cannot
-be told, a return is known by where it goes: behind the calls of the function, if these are certain.
+be told, a return is known by where it goes: behind the calls of the function. If it is not certain that these are all,
+runs that enter the function in another way, or come behind a call without having entered it, end as not supported.
 """
 
 from __future__ import annotations
@@ -29,6 +30,15 @@ class Place(NamedTuple):
 
     pc: int
     at_return: bool
+    behind: Calls | None = None
+    """The place is where these calls return to; it is not certain that there are no others."""
+
+
+class Calls(NamedTuple):
+    """Instructions that call a function."""
+
+    entry: int
+    pcs: tuple[int, ...]
 
 
 def places(program: Program, point: Point) -> list[Place] | None:
@@ -97,7 +107,8 @@ def _of_function(program: Program, entry: int, point: Point) -> list[Place]:
         sites = followed.returned_to(entry)
         if sites is None:
             raise
-        return [Place(site, False) for site in sites]
+        behind = None if followed.is_all else Calls(entry, followed.callers(entry))
+        return [Place(site, False, behind) for site in sites]
 
 
 class _Followed:
@@ -106,8 +117,11 @@ class _Followed:
     def __init__(self, program: Program) -> None:
         self._calls: dict[int, set[int]] = {}
         """Where calls of a function return to."""
+        self._callers: dict[int, set[int]] = {}
+        self._conditional: set[int] = set()
         self._jumped_to: set[int] = set()
-        self._is_all = True
+        self.is_all = True
+        """Whether there is no code other than what was followed."""
         row = program.decoder.row
         seen: set[int] = set()
         worklist = [program.entry]
@@ -117,24 +131,27 @@ class _Followed:
                 continue
             seen.add(pc)
             if len(seen) > MAX_BODY:
-                self._is_all = False
+                self.is_all = False
                 return
             try:
                 instruction = instruction_at(program, pc, "code")
             except Unsupported:
                 continue
             except UsageError:
-                self._is_all = False
+                self.is_all = False
                 continue
             called = [op.inputs[0].offset | (pc & row.mode_mask) for op in instruction.ops if op.opcode == "CALL"]
-            self._is_all = self._is_all and all(op.opcode != "CALLIND" for op in instruction.ops)
+            self.is_all = self.is_all and all(op.opcode != "CALLIND" for op in instruction.ops)
             for target, way in _jumps(program, instruction):
                 if way == "computed":
-                    self._is_all = False
+                    self.is_all = False
                     continue
                 if way == "after call":
                     for entry in called:
                         self._calls.setdefault(entry, set()).add(target)
+                        self._callers.setdefault(entry, set()).add(pc)
+                        if any(op.opcode == "CBRANCH" for op in instruction.ops):
+                            self._conditional.add(entry)
                 elif way == "jump":
                     self._jumped_to.add(target)
                 worklist.append(target)
@@ -145,10 +162,15 @@ class _Followed:
         """Functions, by being called."""
         return set(self._calls)
 
+    def callers(self, entry: int) -> tuple[int, ...]:
+        return tuple(sorted(self._callers.get(entry, ())))
+
     def returned_to(self, entry: int) -> list[int] | None:
-        """Where the function returns to, if control comes there in no other way and that is certain."""
+        """Where the function returns to, if control comes there in no other way as far as the code was followed."""
         sites = self._calls.get(entry, set())
-        if not self._is_all or not sites or entry in self._jumped_to or sites & self._jumped_to:
+        if not sites or entry in self._jumped_to or sites & self._jumped_to:
+            return None
+        if not self.is_all and entry in self._conditional:
             return None
         return sorted(sites)
 
