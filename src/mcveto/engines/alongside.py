@@ -62,6 +62,7 @@ class Alongside:
         self._report = report
         self._deadline = time.monotonic() + seconds
         self._states = FIRST_STATES
+        self._is_first = True
         self._attempts = dict.fromkeys(POLICIES, 0)
         self._explorations: dict[str, Exploration | LongRuns] = {name: self._new(name) for name in POLICIES}
         if LongRuns.apply_to(program):
@@ -71,9 +72,13 @@ class Alongside:
     def turn(self, seconds: float | None) -> Verdict | None:
         """What is found in so many seconds, or (None) in so many states, if it decides."""
         states, self._states = self._states, MORE_STATES
+        is_first, self._is_first = self._is_first, False
         of_runs = RUNS_SHARE if "runs" in self._explorations and len(self._explorations) > 1 else 0.0
         explorations = max(1, len(self._explorations) - (of_runs > 0))
         turns = list(self._explorations.items())
+        if seconds is None and is_first and len(turns) > 1:
+            # Runs warm up first, and a proof that is nearly found should not wait for that.
+            turns = [(name, exploration) for name, exploration in turns if name != "runs"]
         if seconds is not None:
             turns.sort(key=lambda turn: turn[0] != "runs")  # what runs find is found soonest
         for name, exploration in turns:

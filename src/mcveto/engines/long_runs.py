@@ -13,19 +13,20 @@ from __future__ import annotations
 import math
 import time
 
-from mcveto.dpg.replay import first_mismatch
-from mcveto.dpg.violation_inputs import warnings_of_trace
+from mcveto.engines.reached import violation
 from mcveto.machine.acceleration import Accelerator
 from mcveto.machine.compiled import CompiledMachine
 from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
-from mcveto.verdict import Verdict, VerdictInput
+from mcveto.verdict import Verdict
 
 # Instructions that count like one state of an exploration.
 STEPS_PER_STATE = 200
 # A run goes on for so many instructions at once, then for twice as many, …: where it is interrupted it warms up again.
-FIRST_SLICE = 20_000
+FIRST_SLICE = 5_000
 LONGEST_SLICE = 1_000_000
+# Where inputs come often, a run is a thousand times slower: no slice takes much longer than this, or than there is.
+SLICE_SECONDS = 0.3
 FIRST_STEPS = 20_000
 FARTHEST = 1 << 40
 GROWTH = 8
@@ -55,6 +56,12 @@ class _LongRun:
         self.slice = FIRST_SLICE
         self.steps = 0
         self.seconds = 0.0
+        self.speed = math.inf
+        """Instructions a second, in the last slice."""
+
+    def fit(self, seconds: float) -> None:
+        """Makes the next slice one that takes about so long at most, as fast as the last one was."""
+        self.slice = int(max(FIRST_SLICE // 5, min(self.slice, self.speed * seconds)))
 
 
 class LongRuns:
@@ -90,6 +97,7 @@ class LongRuns:
             if self._is_too_long(run):
                 self._started.remove(run)
             else:
+                run.fit(min(SLICE_SECONDS, until - time.monotonic()))
                 found = self._go_on(run, min(run.slice, self._limit - run.steps))
                 if found is not None:
                     return found
@@ -106,12 +114,20 @@ class LongRuns:
         run.steps += outcome.steps
         if outcome.kind == "limit":
             run.accelerator.skip(FARTHEST)
-        run.seconds += time.monotonic() - before
+        spent = time.monotonic() - before
+        run.seconds += spent
+        run.speed = outcome.steps / max(spent, 1e-6)
         self.instructions += outcome.steps
         if outcome.kind == "limit":
             return None
-        if outcome.kind == "target" and first_mismatch(self._program, run.machine) is None:
-            return self._violated(run)
+        if outcome.kind == "target":
+            counts: dict[str, float | int] = {
+                "instructions_executed": self.instructions,
+                "concrete_runs": self._made,
+            }
+            found = violation(self._program, run.machine, run.source, counts)
+            if found is not None:
+                return found
         self._started.remove(run)
         if run.source.consumed and self._made < MAX_RUNS:
             self._started.append(self._new())
@@ -133,18 +149,3 @@ class LongRuns:
 
     def _is_too_long(self, run: _LongRun) -> bool:
         return run.seconds > LONGEST_SHARE * (self._deadline - time.monotonic())
-
-    def _violated(self, run: _LongRun) -> Verdict:
-        inputs = tuple(VerdictInput(item.value, item.bits, item.where) for item in run.source.consumed)
-        pc = run.machine.pc
-        return Verdict(
-            "violated",
-            "reach",
-            f"{pc:#x} is reached",
-            inputs,
-            ("emulator",),
-            self._program.assumptions,
-            {"instructions_executed": self.instructions, "concrete_runs": self._made},
-            at=pc,
-            warnings=warnings_of_trace(run.machine.trace.instructions()),
-        )

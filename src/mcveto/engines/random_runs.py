@@ -11,14 +11,13 @@ import random
 import time
 from collections.abc import Callable
 
-from mcveto.dpg.violation_inputs import warnings_of_trace
+from mcveto.engines.reached import violation
 from mcveto.machine.emulator import Machine
 from mcveto.machine.faults import Unsupported
-from mcveto.machine.pcode import Transfer
 from mcveto.machine.trace import Trace
 from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
-from mcveto.verdict import Verdict, VerdictInput
+from mcveto.verdict import Verdict
 
 _MAX_STEPS = 20_000
 _MAX_RUNS = 3_000
@@ -95,17 +94,6 @@ class _Machine(Machine):
         self._single_paths.clear()
 
 
-def _returns_match(program: Program, machine: Machine) -> bool:
-    """Whether every return of the run went where its call expects; else it violates something else before."""
-    frames = [program.return_sentinel]
-    for step in machine.trace:
-        if step.transfer is Transfer.CALL:
-            frames.append((step.pc + len(step.bytes)) & program.space.mask)
-        elif step.transfer is Transfer.RETURN and (not frames or frames.pop() != step.next_pc):
-            return False
-    return True
-
-
 def random_runs(
     program: Program, seconds: float, seed: int, tell: Callable[[dict[str, float | int], str], None]
 ) -> Verdict:
@@ -124,19 +112,9 @@ def random_runs(
             outcome = machine.run(_MAX_STEPS)
         except Unsupported:
             continue
-        if outcome.kind == "target" and _returns_match(program, machine):
-            inputs = tuple(VerdictInput(item.value, item.bits, item.where) for item in source.consumed)
-            at = program.decoder.row.code_address(outcome.pc)
-            return Verdict(
-                "violated",
-                "reach",
-                f"{at:#x} is reached",
-                inputs,
-                assumptions=program.assumptions,
-                statistics={"concrete_runs": number},
-                at=at,
-                warnings=warnings_of_trace(machine.trace.instructions()),
-            )
+        found = violation(program, machine, source, {"concrete_runs": number}) if outcome.kind == "target" else None
+        if found is not None:
+            return found
         tell({"concrete_runs": number}, "")
         if not source.consumed:
             break
