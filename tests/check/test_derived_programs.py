@@ -134,10 +134,10 @@ def test_an_engine_with_broken_ghost_state_is_caught(monkeypatch: pytest.MonkeyP
     original = ghost._Compiler._instrumented
     calls: list[int] = []
 
-    def lost(self: Any, instruction: Instruction, place: Any, update: Any) -> Instruction:
+    def lost(self: Any, instruction: Instruction, place: Any, update: Any, *rest: Any) -> Instruction:
         # The first compilation is the engine's; the tested process makes another one for the checker.
         calls.append(1)
-        return original(self, instruction, place, [] if len(calls) <= 3 else update)
+        return original(self, instruction, place, [] if len(calls) <= 3 else update, *rest)
 
     monkeypatch.setattr(ghost._Compiler, "_instrumented", lost)
     verdict = search(lambda: program, Question(timeout=200)).verdict

@@ -10,7 +10,7 @@ read from it (`graph_traces`) is run before it counts.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -80,6 +80,9 @@ class _Graph(Recorder):
             )
         )
         return None
+
+    def relied(self, origins: Iterable[int], conditions: Iterable[t.Term]) -> None:
+        pass
 
     def accesses(self, state: PathState) -> Accesses | None:
         return None
