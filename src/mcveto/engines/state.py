@@ -90,6 +90,20 @@ class Place(NamedTuple):
     within: frozenset[int]
 
 
+class Arrival(NamedTuple):
+    """A node of a simulation's record that a state comes from (see `simulation.arrivals`)."""
+
+    node: int
+    names: dict[Term, Term]
+    """What variables are in terms of the node's."""
+    memory: Term
+    """The memory in terms of that at the node."""
+    drawn: int
+    """How many values the node's block left open on the way."""
+    path: tuple[Term, ...]
+    """The condition when the state left the node."""
+
+
 @dataclass(slots=True)
 class PathState:
     pc: int
@@ -109,6 +123,8 @@ class PathState:
     """Its place in the order of exploration."""
     origins: tuple[int, ...] = ()
     """The nodes of the record that it comes from (see `record`)."""
+    arrivals: tuple[Arrival, ...] = ()
+    """The same in a simulation."""
 
     def fork(self, pc: int, registers: dict[int, Value], memory: PathMemory, model: Model | None) -> PathState:
         return PathState(
@@ -124,4 +140,5 @@ class PathState:
             False,
             self.place,
             origins=self.origins,
+            arrivals=self.arrivals,
         )
