@@ -109,7 +109,7 @@ class _Writer:
         names: dict[Term, Term] = {}
         for _, _, _, value in claims:
             for variable in self._free(value):
-                if variable not in self._entry and variable not in names:
+                if variable not in self._entry and variable is not self._now and variable not in names:
                     name = _name(variable) if self._is_whole else f"value!{len(names)}.{variable.width}"
                     names[variable] = t.var(name, variable.width)
         return _State(number, claims, names)
@@ -128,6 +128,8 @@ class _Writer:
         if isinstance(value, int) or not free:
             return value
         named = {variable: self._entry.get(variable) or state.names.get(variable, variable) for variable in free}
+        if self._now in named:
+            named[self._now] = self._memory
         return Substitution(named).apply(value)
 
     def _key(self, state: _State) -> object:
@@ -162,7 +164,7 @@ class _Writer:
 
     def _bytes(self, node: Node, live: frozenset[int]) -> Iterator[Claim]:
         """What the live bytes are, several at once where they are a word."""
-        waiting = {at for at in live if self._space.fixed_bytes(at, 1) is None}
+        waiting = {at for at in live if self._space.fixed_bytes(at, 1) is None and not node.memory.is_open(at)}
         for at in sorted(waiting):
             if at not in waiting:
                 continue
@@ -179,7 +181,8 @@ class _Writer:
             here = self._here(state, value)
             if isinstance(here, Term):
                 for variable in t.free_variables([here]):
-                    used.setdefault(_name(variable), variable)
+                    if variable is not self._memory:
+                        used.setdefault(_name(variable), variable)
             if kind == "memory":
                 assert isinstance(here, Term)
                 yield f"(= mem {expression(here)})"
@@ -229,12 +232,9 @@ class _Writer:
         for variable, name in to.names.items():
             value = given.get(variable, variable)
             named = {
-                item: drawn.get(item) or self._entry.get(item) or state.names.get(item)
+                item: self._memory if item is self._now else self._named(state, drawn, item)
                 for item in t.free_variables([value])
-                if item is not self._now
             }
-            if self._now in t.free_variables([value]):
-                named[self._now] = self._memory
             if any(item is None for item in named.values()):
                 continue  # nothing is known of it, so nothing that matters is said of it
             now = Substitution({old: new for old, new in named.items() if new is not None}).apply(value)
@@ -243,6 +243,12 @@ class _Writer:
             for item in t.free_variables([now]):
                 if item in self._entry.values():
                     used.setdefault(_name(item), item)
+
+    def _named(self, state: _State, drawn: dict[Term, Term], item: Term) -> Term | None:
+        """A value of this location, or one that the step leaves open; None if nothing is said of it."""
+        if _name(item).startswith("fresh!"):
+            return item
+        return drawn.get(item) or self._entry.get(item) or state.names.get(item)
 
     def _refuted(self, location: GraphLocation, node: Node) -> set[int]:
         """Where the code alone could lead, and this state does not."""

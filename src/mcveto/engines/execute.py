@@ -123,7 +123,7 @@ class Executor:
             self._fresh = []
             # A fork goes back to the start of the last instruction, not to that of the block.
             self._memory_before = None
-            domain.memory.journal.clear()
+            self._begin_last()
             if accesses is not None:
                 accesses.is_certain = all(op.opcode != "CBRANCH" for op in last.ops)
             step = self._interpreter.execute(last, domain)
@@ -142,6 +142,9 @@ class Executor:
         if self._queries.used:
             self.recorder.relied(state.origins, self._queries.used)
             self._queries.used = set()
+
+    def _begin_last(self) -> None:
+        self._domain.memory.begin()
 
     def _begin_node(self, state: PathState, block: tuple[Instruction, ...]) -> Accesses | None:
         """Where what the block reads is written down; a state that executes an instruction again is no new node."""

@@ -54,6 +54,10 @@ class PathMemory:
         twin.journal = []
         return twin
 
+    def begin(self) -> None:
+        """An instruction begins that a fork may go back to."""
+        self.journal.clear()
+
     def undone(self) -> PathMemory:
         """The memory before the current instruction; only where it made no store through a symbolic address."""
         twin = self.copy()
@@ -95,6 +99,10 @@ class PathMemory:
             result = term if result is None else t.concat(result, term)
         assert result is not None
         return int(result.data) if result.op == "const" else result
+
+    def is_open(self, address: int) -> bool:
+        """Whether nothing is said about a byte."""
+        return False
 
     def byte(self, address: int) -> Cell:
         cell = self.cells.get(address)

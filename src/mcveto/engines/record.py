@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from mcveto.engines.memory import PathMemory, Value
 from mcveto.engines.state import Drawn, Log, PathState
@@ -21,6 +22,7 @@ from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 from mcveto.machine.pcode import Instruction
 
+T = TypeVar("T")
 # Stands for the address of every byte.
 EVERYWHERE = -1
 # The memory before a step, in what a step makes of variables.
@@ -39,6 +41,10 @@ class Accesses:
     loaded: set[int] = field(default_factory=set)
     """Addresses."""
     stored: set[int] = field(default_factory=set)
+    looked: set[object] = field(default_factory=set)
+    """Addresses that are terms, with the size, of which it matters what was read there before (simulation)."""
+    made: set[object] = field(default_factory=set)
+    """Those that are read or written for the first time."""
     is_certain: bool = True
     """Whether what is executed now is executed on every way through the block."""
 
@@ -246,7 +252,7 @@ def _needed(nodes: list[Node]) -> tuple[frozenset[Term], ...]:
     return tuple(map(frozenset, needed))
 
 
-def _live(nodes: list[Node], used: Iterable[tuple[set[int], set[int]]]) -> tuple[frozenset[int], ...]:
+def _live(nodes: list[Node], used: Iterable[tuple[set[T], set[T]]]) -> tuple[frozenset[T], ...]:
     """What is read at a node, or at one behind it before it is overwritten."""
     sets = list(used)
     live = [set(read) for read, _ in sets]

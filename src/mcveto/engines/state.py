@@ -90,6 +90,20 @@ class Place(NamedTuple):
     within: frozenset[int]
 
 
+class Arrival(NamedTuple):
+    """A node of a simulation's record that a state comes from (see `simulation.arrivals`)."""
+
+    node: int
+    names: dict[Term, Term]
+    """What variables are in terms of the node's."""
+    memory: Term
+    """The memory in terms of that at the node."""
+    drawn: int
+    """How many values the node's block left open on the way."""
+    path: tuple[Term, ...]
+    """The condition when the state left the node."""
+
+
 @dataclass(slots=True)
 class PathState:
     pc: int
@@ -111,6 +125,8 @@ class PathState:
     """The nodes of the record that it comes from (see `record`)."""
     rank: int = 0
     """How new it was at the last head of a loop (see `novelty`)."""
+    arrivals: tuple[Arrival, ...] = ()
+    """The same in a simulation."""
 
     def fork(self, pc: int, registers: dict[int, Value], memory: PathMemory, model: Model | None) -> PathState:
         return PathState(
@@ -127,4 +143,5 @@ class PathState:
             self.place,
             origins=self.origins,
             rank=self.rank,
+            arrivals=self.arrivals,
         )

@@ -12,6 +12,8 @@ from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.execute import Cut, Executor, _cells, _choice
 from mcveto.engines.memory import PathMemory, Value
 from mcveto.engines.queries import Model, No, Queries
+from mcveto.engines.record import Accesses
+from mcveto.engines.simulation.arrivals import CoarseRecorder
 from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
 from mcveto.engines.simulation.hints import Possible
 from mcveto.engines.simulation.value_ranges import bounds_of, places_of
@@ -39,6 +41,7 @@ class CoarseExecutor(Executor):
         self._tables: dict[Term, tuple[Term, list[int], list[int]]] = {}
         self.forked = False
         """Whether the block just executed could go several ways."""
+        self.recorder: CoarseRecorder = CoarseRecorder()
 
     def initial(self) -> PathState:
         state = super().initial()
@@ -98,10 +101,30 @@ class CoarseExecutor(Executor):
 
     def fresh(self, bits: int, origin: FreshOrigin, usual: Value) -> Value:
         value = super().fresh(bits, origin, usual)
-        self._state.log = None
+        state = self._state
+        state.log = None
+        if isinstance(value, Term) and state.arrivals:
+            (arrival,) = state.arrivals
+            number = arrival.drawn + 1
+            names = {**arrival.names, value: t.var(f"fresh!{number}.{bits}", bits)}
+            state.arrivals = (arrival._replace(names=names, drawn=number),)
         return value
 
+    def _begin_last(self) -> None:
+        super()._begin_last()
+        self._arrivals_before = self._state.arrivals
+
+    def _fork(self, condition: Term, way: bool, model: Model | None) -> None:
+        super()._fork(condition, way, model)
+        self._result.again[-1].arrivals = self._arrivals_before
+
     # Memory.
+
+    @property
+    def _accesses(self) -> Accesses | None:
+        accesses = self._domain.accesses
+        assert accesses is None or isinstance(accesses, Accesses)
+        return accesses
 
     def _bounded(self, address: Term, size: int, needed: int) -> tuple[int, int] | None:
         """Bounds of an address within one region; None if it can be anywhere that allows the access."""
@@ -118,15 +141,21 @@ class CoarseExecutor(Executor):
 
     def load(self, address: Term, size: int) -> Value:
         memory = self._domain.memory
+        assert isinstance(memory, CoarseMemory)
         bounds = self._bounded(address, size, READ)
         if bounds is None:
-            return self.unknowns.fresh(8 * size)
+            return memory.read_unknown(address, size)
         cells = _cells(address, bounds, FEW_CELLS)
+        accesses = self._accesses
         if cells:
+            if accesses is not None:
+                for cell in cells:
+                    accesses.load(cell, size)
             if len(cells) == 1:
                 return memory.load(cells[0], size)
             return as_value(_choice(address, cells, [as_term(memory.load(cell, size), 8 * size) for cell in cells]))
-        assert isinstance(memory, CoarseMemory)
+        if accesses is not None:
+            (accesses.looked if (address, size) in memory.looked else accesses.made).add((address, size))
         value = memory.load_within(address, size, *bounds)
         region = self._program.space.region_at(bounds[0])
         if region is not None and value not in self._tables:
@@ -157,8 +186,12 @@ class CoarseExecutor(Executor):
         bounds = self._bounded(address, size, WRITE)
         cells = _cells(address, bounds, FEW_CELLS)
         if len(cells) == 1:
+            if self._accesses is not None:
+                self._accesses.store(cells[0], size)
             memory.store(cells[0], value, size)
             return
+        if self._accesses is not None:
+            self._accesses.made.add((address, size))
         if self._memory_before is None:
             self._memory_before = memory.undone()
         regions = self._program.space.regions
@@ -189,6 +222,8 @@ class CoarseExecutor(Executor):
         assert isinstance(memory, CoarseMemory)
         known = memory.looked.get((address, read.width // 8))
         is_there = known is not None and known[0] is read
+        if is_there and self._accesses is not None and (address, read.width // 8) not in self._accesses.made:
+            self._accesses.looked.add((address, read.width // 8))
         for cell, entry in zip(cells, entries, strict=True):
             places.setdefault(entry, []).append(t.eq(address, t.const(cell, address.width)))
         self.forked = self.forked or len(places) > 1

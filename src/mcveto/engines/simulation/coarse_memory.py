@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mcveto.engines.memory import ByteOf, Cell, PathMemory, Value, united
+from mcveto.engines.record import NOW
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 from mcveto.machine.address_space import AddressSpace
@@ -33,13 +34,18 @@ class Unknowns:
 
 
 class CoarseMemory(PathMemory):
-    __slots__ = ("looked", "unknowns")
+    __slots__ = ("_now_before", "introduced", "looked", "now", "start", "unknowns")
 
     def __init__(self, space: AddressSpace, unknowns: Unknowns) -> None:
         super().__init__(space)
         self.unknowns = unknowns
         self.looked: dict[tuple[Term, int], tuple[Term, int, int]] = {}
         """What was read through an address that is not constant, and from within which bounds."""
+        self.start = t.memory(NOW, space.address_bits)
+        self.now = self._now_before = self.start
+        """What was stored since the state left or reached its node, to the memory `start`."""
+        self.introduced: dict[Term, Term] = {}
+        """Variables for what was read since then, with what that was."""
 
     def copy(self) -> CoarseMemory:
         twin = CoarseMemory.__new__(CoarseMemory)
@@ -48,15 +54,43 @@ class CoarseMemory(PathMemory):
         twin.base, twin.clouds = self.base, self.clouds
         twin.cells, twin.dirty, twin.journal = dict(self.cells), {}, []
         twin.unknowns, twin.looked = self.unknowns, dict(self.looked)
+        twin.start, twin.now, twin._now_before = self.start, self.now, self._now_before
+        twin.introduced = dict(self.introduced)
         return twin
+
+    @property
+    def is_big_endian(self) -> bool:
+        return self._big_endian
+
+    def begin(self) -> None:
+        super().begin()
+        self._now_before = self.now
+
+    def undone(self) -> PathMemory:
+        twin = super().undone()
+        assert isinstance(twin, CoarseMemory)
+        twin.now = self._now_before
+        return twin
+
+    def read_unknown(self, address: Term, size: int) -> Term:
+        """A variable for what is at an address."""
+        variable = self.unknowns.fresh(8 * size)
+        self.introduced[variable] = t.load(self.now, address, size, self._big_endian)
+        return variable
+
+    def _at(self, address: int) -> Term:
+        return t.const(address, self._width)
 
     def unknown(self, address: int) -> bool:
         return any(low <= address < high for low, high in self.clouds)
 
+    def is_open(self, address: int) -> bool:
+        return address not in self.cells and self.unknown(address)
+
     def load(self, address: int, size: int) -> Value:
         places = [(address + i) & self._mask for i in range(size)]
         if size > 1 and self.clouds and all(place not in self.cells and self.unknown(place) for place in places):
-            word = self.unknowns.fresh(8 * size)
+            word = self.read_unknown(self._at(address), size)
             for i, place in enumerate(places):
                 self.cells[place] = ByteOf(word, size - 1 - i if self._big_endian else i)
             return word
@@ -65,12 +99,14 @@ class CoarseMemory(PathMemory):
     def byte(self, address: int) -> Cell:
         cell = self.cells.get(address)
         if cell is None and self.unknown(address):
-            cell = self.cells[address] = ByteOf(self.unknowns.fresh(8), 0)
+            cell = self.cells[address] = ByteOf(self.read_unknown(self._at(address), 1), 0)
         return super().byte(address) if cell is None else cell
 
     def store(self, address: int, value: Value, size: int) -> None:
         cells, mask, journal = self.cells, self._mask, self.journal
         concrete = isinstance(value, int)
+        word = t.const(value, 8 * size) if isinstance(value, int) else value
+        self.now = t.store(self.now, self._at(address), word, self._big_endian)
         for i in range(size):
             where = (address + i) & mask
             index = size - 1 - i if self._big_endian else i
@@ -83,7 +119,7 @@ class CoarseMemory(PathMemory):
         """A read somewhere between two addresses (the greatest is `high`)."""
         known = self.looked.get((address, size))
         if known is None:
-            known = self.looked[address, size] = (self.unknowns.fresh(8 * size), low, high + size)
+            known = self.looked[address, size] = (self.read_unknown(address, size), low, high + size)
         return known[0]
 
     def store_within(self, address: Term, value: Term, ranges: Sequence[tuple[int, int]]) -> None:
@@ -92,6 +128,7 @@ class CoarseMemory(PathMemory):
             where: cell for where, cell in self.cells.items() if not any(low <= where < high for low, high in ranges)
         }
         self.clouds = united([*self.clouds, *ranges])
+        self.now = t.store(self.now, address, value, self._big_endian)
         for low, high in ranges:
             self._forget(low, high)
         if len(ranges) == 1:

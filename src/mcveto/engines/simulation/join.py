@@ -14,6 +14,7 @@ from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import ByteOf, Value, united
 from mcveto.engines.merge import _word
 from mcveto.engines.path import KeyTable, Path
+from mcveto.engines.simulation.arrivals import joined_arrivals, settle
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.simulation.value_ranges import bounds_of
@@ -45,6 +46,8 @@ class Joins:
         self._pairs: dict[tuple[int, Value, Value], Term] = {}
         self._bounds: list[Term] = []
         self._first, self._second, self._is_loop = first, second, is_loop
+        settle(second)
+        settle(first)
         self._gate = None if is_loop else _gate(first.path.terms, second.path.terms)
         registers: dict[int, Value] = {}
         for number in sorted(first.registers.keys() | second.registers.keys()):
@@ -55,6 +58,12 @@ class Joins:
             first.pc, registers, memory, Path(self._table), first.calls, second.model, None, first.steps,
             place=second.place, key=second.key,
         )  # fmt: skip
+        settle(second)  # what was read just now
+        settle(first)
+        result.arrivals = joined_arrivals(second, ((new, b) for (_, _, b), new in self._pairs.items()))
+        if not is_loop:
+            others = joined_arrivals(first, ((new, a) for (_, a, _), new in self._pairs.items()))
+            result.arrivals = (*others, *result.arrivals)
         live = self._live(result)
         for term in self._conjuncts(live):
             result.path.add(term)
@@ -237,9 +246,9 @@ class Joins:
         opposite = t.bnot(term)
         return self._executor.possible.model(state.path, opposite, state.model) is No.UNSAT
 
-    def covers(self, old: PathState, new: PathState) -> bool:
-        """Whether every machine state of the new one is one of the old one: it is an instance, and its path says
-        whatever the old path says of that instance."""
+    def covers(self, old: PathState, new: PathState) -> dict[Term, Term] | None:
+        """If every machine state of the new one is one of the old one, what the old one's variables are in it: it is
+        an instance, and its path says whatever the old path says of that instance."""
         names: dict[Term, Term] = {}
         later: list[tuple[Term, Value, int]] = []
         tables = self._executor._tables
@@ -256,13 +265,13 @@ class Joins:
         for number in old.registers.keys() | new.registers.keys():
             a, b = self._register(old, number), self._register(new, number)
             if not match(a, b, self._layout.cells[number].bits):
-                return False
+                return None
         mine, others = old.memory, new.memory
         assert isinstance(mine, CoarseMemory) and isinstance(others, CoarseMemory)
         if any(not _within(cloud, mine.clouds) for cloud in others.clouds):
-            return False
+            return None
         if mine.looked:
-            return False
+            return None
         space = self._program.space
         done: set[int] = set()
         for where in sorted(mine.cells.keys() | others.cells.keys()):
@@ -276,16 +285,16 @@ class Joins:
                 continue
             done.update(range(start, start + size))
             if not match(mine.load(start, size), others.load(start, size), 8 * size):
-                return False
+                return None
         replace = Substitution({a: b for a, b in names.items() if a is not b}).apply
         for a_term, b, bits in later:
             if any(key in names and names[key] is not key for key in self._table.of(a_term)):
                 a_term = replace(a_term)
             if a_term is not as_term(b, bits):
-                return False
+                return None
         if any(name in tables and names.get(name, name) is not name for name in names):
-            return False
-        return all(self.implied(new, replace(term)) for term in old.path.terms)
+            return None
+        return names if all(self.implied(new, replace(term)) for term in old.path.terms) else None
 
 
 def _gate(first: list[Term], second: list[Term]) -> Term | None:

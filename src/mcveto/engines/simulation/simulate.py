@@ -29,6 +29,7 @@ from mcveto.engines.exploration import Report
 from mcveto.engines.order import Order
 from mcveto.engines.queries import Queries
 from mcveto.engines.recheck import recheck
+from mcveto.engines.simulation.arrivals import settle
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
 from mcveto.engines.simulation.directed import DirectedSearch, Node, Values
@@ -76,12 +77,14 @@ class Checkpoint:
     serial: int
     """Variables made later are newer."""
     slots: dict[Key, Slot]
-    heads: dict[Key, PathState]
+    heads: dict[Key, tuple[PathState, int]]
     joined: dict[Key, int]
     open: dict[str, None]
     gaps: dict[str, None]
     steps: int
     """Edges of the abstract graph that were known."""
+    nodes: int
+    """States that had been executed (of those that are recorded)."""
 
 
 class Refined(Exception):
@@ -119,8 +122,7 @@ class Simulation:
         self._executor = CoarseExecutor(program, self._queries, self._unknowns)
         self._run_queries = Queries(program, deadline, RUN_QUERY_SECONDS)
         self._runner = RunExecutor(program, self._run_queries)
-        for executor in (self._executor, self._runner):
-            executor.recorder.give_up()  # no certificate is written
+        self._runner.recorder.give_up()  # paths to a violation only
         self._executor.share(code)
         self._runner.share(code, self._executor)
         self._joins = Joins(program, self._executor, self._queries.table)
@@ -133,7 +135,8 @@ class Simulation:
         self._edges: list[tuple[Node, Node]] = []
         self._checkpoints: list[Checkpoint] = []
         self._next_checkpoint = 0
-        self._heads: dict[Key, PathState] = {}
+        self._heads: dict[Key, tuple[PathState, int]] = {}
+        """States at the heads of loops, with their number in the record."""
         self._joined: dict[Key, int] = {}
         self._open: dict[str, None] = {}
         self._values: dict[Apart, set[object]] = {}
@@ -186,6 +189,7 @@ class Simulation:
                 dict(self._open),
                 dict(self._executor.gaps),
                 len(self._edges),
+                self._executor.recorder.upcoming,
             )
         )
         if len(kept) > MOST_CHECKPOINTS:
@@ -201,6 +205,7 @@ class Simulation:
         self._executor.gaps.clear()
         self._executor.gaps.update(last.gaps)
         del self._edges[last.steps :]
+        self._executor.recorder.back(last.nodes)
         self._slots, self._pool = {}, []
         for key, slot in last.slots.items():
             state = _again(slot.state)
@@ -249,6 +254,9 @@ class Simulation:
         return value if value in seen else "?"
 
     def _push(self, state: PathState, marks: frozenset[int], source: Node | None) -> None:
+        if source is not None and len(state.arrivals) == 1:
+            settle(state)
+            state.arrivals = (state.arrivals[0]._replace(path=tuple(state.path.terms)),)
         key = self._key(state)
         if source is not None:
             node = key[1:]
@@ -278,6 +286,7 @@ class Simulation:
         if address in program.targets:
             return self._hit(state, node, f"{address:#x}")
         if address in program.halts or address == row.code_address(program.return_sentinel):
+            self._executor.recorder.halted(state)
             return None
         if state.calls is not None and state.calls.occurrences > DEEPEST_RECURSION:
             self._open["recursion"] = None
@@ -326,16 +335,18 @@ class Simulation:
         if turns == 0:
             marks -= {place.pc}
         elif place.pc in marks or turns > MOST_TURNS:
-            if old is not None and self._joins.covers(old, state):
+            names = self._joins.covers(old[0], state) if old is not None else None
+            if old is not None and names is not None:
+                self._executor.recorder.covered_by(state, old[1], names)
                 return None
             count = self._joined[where] = self._joined.get(where, 0) + 1
             if count > MOST_JOINS:
                 self._open[f"the loop at {place.pc:#x} does not come to rest"] = None
                 return None
             if old is not None:
-                slot.state = self._joins.joined(old, state, is_loop=True)
+                slot.state = self._joins.joined(old[0], state, is_loop=True)
         # Executing a state uses it up.
-        self._heads[where] = _again(slot.state)
+        self._heads[where] = _again(slot.state), self._executor.recorder.upcoming
         return marks
 
     # A target seems to be reached.
@@ -406,7 +417,8 @@ class Simulation:
         problem = recheck(self._queries, self._deadline)
         if problem:
             return self._unknown(problem)
-        return self._with_statistics(Verdict("proved", assumptions=self._program.assumptions))
+        proof = self._executor.recorder.proof()
+        return self._with_statistics(Verdict("proved", assumptions=self._program.assumptions, proof=proof))
 
     def _unknown(self, reason: str) -> Verdict:
         return self._with_statistics(Verdict("unknown", reason=reason, assumptions=self._program.assumptions))
