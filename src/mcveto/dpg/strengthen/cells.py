@@ -27,6 +27,8 @@ from mcveto.logic.terms import Term
 MAX_ARRAYS = 6
 MAX_ENDS = 3
 MAX_SAMPLES = 12
+MAX_CANDIDATES = 24
+MAX_COMPARED = 6
 LARGEST_ARRAY = 1 << 16
 
 
@@ -95,7 +97,7 @@ def all_cells(system: System, cut: Location, places: Sequence[Term], exact: bool
                 claims = _values(segment, cells, others) if exact else _orders(system, segment, cells, places)
                 for claim in claims:
                     found[t.disj([t.bnot(segment.condition), claim])] = None
-    return [candidate for candidate in found if candidate.op != "const"]
+    return [candidate for candidate in found if candidate.op != "const"][:MAX_CANDIDATES]
 
 
 def _is_alike(array: Access, other: Access) -> bool:
@@ -204,7 +206,7 @@ def _orders(system: System, segment: _Segment, cells: Sequence[_Cell], places: S
     for number in [n for n in (0, *own[:1]) if n not in signed]:
         yield t.ne(word, t.const(number, width))
     claims: list[Term] = []
-    for place in places:
+    for place in places[:MAX_COMPARED]:
         if place.width == width:
             claims += [t.sle(word, place), t.sle(place, word)]
     yield from segment.holding(claims, cells)
