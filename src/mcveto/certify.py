@@ -29,10 +29,13 @@ from mcveto.dpg.location import Location as GraphLocation
 from mcveto.dpg.outcomes import Outcome, OutcomeTable
 from mcveto.dpg.proof import Proof
 from mcveto.dpg.steps import Steps
+from mcveto.dpg.strengthen.quantified import NAME as CELL
+from mcveto.dpg.strengthen.quantified import speaks_of_all
 from mcveto.dpg.summaries.summary import ProcedureClaims, ProcedureProof
 from mcveto.dpg.ways import Kind
 from mcveto.logic import terms as t
 from mcveto.logic.smtlib import expression
+from mcveto.logic.substitute import substitute
 from mcveto.logic.terms import Term
 from mcveto.machine.pcode import Transfer
 from mcveto.program.program import Program
@@ -40,6 +43,8 @@ from mcveto.program.spec_mapping import spec_mapping
 from mcveto.property.attach import Attached, event_text
 from mcveto.whilelang.models.catalogue import FILES as MODEL_FILES
 from mcveto.whilelang.models.catalogue import source as models_text
+
+ANY_CELL = "any!cell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +170,10 @@ class _Writer:
 
     def certificate(self, version: str, context: Context) -> Certificate:
         start = tuple(claim.name for claim in self._claims if claim.is_start)
-        return assembled(self._program, version, context, start, tuple(map(self._location, self._claims)))
+        bits = self._program.decoder.row.address_bits
+        literals = [literal for claim in self._claims for way in claim.alternatives for literal in way]
+        history = (History(name=ANY_CELL, bits=bits, begins=""),) if any(map(speaks_of_all, literals)) else ()
+        return assembled(self._program, version, context, start, tuple(map(self._location, self._claims)), history)
 
     def _location(self, claim: _Claim) -> Location:
         location = claim.location
@@ -180,7 +188,7 @@ class _Writer:
             stack_pointer=pointer_text(location.stack_pointer),
             frame_pointer=pointer_text(location.frame_pointer),
             frames=None if location.frames is None else tuple(map(hex, location.frames)),
-            invariant=tuple(tuple(expression(literal) for literal in literals) for literals in claim.alternatives),
+            invariant=tuple(tuple(map(_text, literals)) for literals in claim.alternatives),
             steps=tuple(claim.steps),
             refuted=hexes(claim.refuted - {self._by_name[name].location.pc for name in claim.next()}),
             calls=tuple(claim.calls),
@@ -233,6 +241,12 @@ def _claims_of_nodes(proof: Proof) -> list[_Claim]:
             edges = source.calls if edge.way.kind is Kind.CALL else source.returns
             edges.append(Edge(to=to, expecting=hex(edge.way.address)))
     return claims
+
+
+def _text(literal: Term) -> str:
+    """A condition; the cell of which nothing is known is a variable of the history that never changes."""
+    cells = [variable for variable in t.free_variables([literal]) if variable.data == CELL]
+    return expression(substitute(literal, {cell: t.var(ANY_CELL, cell.width) for cell in cells}))
 
 
 def pointer_text(value: int) -> str:

@@ -61,7 +61,8 @@ class Edge(Record):
 
 class History(Record):
     """A variable of the proof alone, which remembers something of the past of a run: `bits` wide, or of 0 bits if it
-    is a whole memory. It begins as the register or memory named `begins`, or as anything."""
+    is a whole memory. It begins as the register or memory named `begins`, or as anything. If as anything and no note
+    changes it, what is claimed with it is claimed for all values, and used for every address that a step reads."""
 
     name: str
     bits: int

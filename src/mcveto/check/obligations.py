@@ -27,7 +27,7 @@ import z3
 from mcveto.check import certificate as file
 from mcveto.check.certificate import ANY, HALT, Certificate
 from mcveto.check.steps import Outcome, Place, Rejected, Steps
-from mcveto.check.values import Formula, Vocabulary, all_of, allows, any_of, vector, within
+from mcveto.check.values import Formula, Vocabulary, all_of, allows, any_of, reads, vector, within
 from mcveto.errors import McvetoError
 from mcveto.machine.memory import EXECUTE
 from mcveto.machine.pcode import Transfer
@@ -142,9 +142,11 @@ class Checker:
         self._history: Any = self._read_history(certificate)
         # What begins as the memory and never changes is the memory at entry.
         changed = {note.name for location in certificate.locations for note in location.notes}
-        entry = [item.name for item in certificate.history if item.begins == "mem" and item.name not in changed]
-        fixed = (self._vocabulary.memory, self._fixed_byte)
-        self._known: Known = [fixed, *((self._history[name], self._space.initial_byte) for name in entry)]
+        constant = [item for item in certificate.history if item.name not in changed]
+        entry = [(self._history[x.name], self._space.initial_byte) for x in constant if x.begins == "mem"]
+        self._known: Known = [(self._vocabulary.memory, self._fixed_byte), *entry]
+        # And what begins as anything is anything.
+        self._anything = [self._history[x.name] for x in constant if not x.begins and x.bits == self._row.address_bits]
         self._invariants, self._notes = self._parse(certificate)
         self._start = certificate.start
         nested = any(location.frames is None for location in self.locations)
@@ -176,8 +178,7 @@ class Checker:
         place = Place(location.id, number(location.pc), code, pointers[0], pointers[1], frames)
         if frames == ():
             raise Rejected(f"{location.id}: a location outside of every call")
-        numbers = (place.pc, place.stack_pointer or 0, place.frame_pointer or 0, *(frames or ()))
-        if max(numbers) > self._row.address_mask:
+        if max(place.pc, place.stack_pointer or 0, place.frame_pointer or 0, *(frames or ())) > self._row.address_mask:
             raise Rejected(f"{location.id}: a number that is no address")
         instructions = self._steps.instructions(place)
         if location.code != tuple(f"{item.bytes.hex()} {item.text}" for item in instructions if item.bytes):
@@ -248,7 +249,10 @@ class Checker:
             else:
                 ends = self._ends(location, outcome)
             for safe in ends:
-                yield Obligation(what, (*before, *outcome.guard, z3.Not(safe)), self._known)
+                step = [*outcome.guard, z3.Not(safe)]
+                # What holds for anything holds for the addresses that are read.
+                step += [z3.substitute(before[0], (x, at)) for x in self._anything for _, at in reads([*step])]
+                yield Obligation(what, (*before, *step), self._known)
 
     def _ends(self, location: file.Location, outcome: Outcome) -> Iterator[Formula]:
         """Where an outcome may end, by the listed steps that fit the calls pending after it.

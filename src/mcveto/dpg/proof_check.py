@@ -26,6 +26,7 @@ from mcveto.dpg.proof import Proof
 from mcveto.dpg.refuter import Refuter
 from mcveto.dpg.state import SymbolicState
 from mcveto.dpg.steps import Steps
+from mcveto.dpg.strengthen.quantified import instances
 from mcveto.dpg.ways import Way
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
@@ -54,7 +55,8 @@ def recheck(program: Program, proof: Proof, steps: Steps, entry: SymbolicState, 
                 target = _only_target(steps, node.location, outcome, expected)
                 known = ends_in(number, steps.way(outcome, expected), target)
                 safe = _safe_end(steps, node.location, outcome, known, expected)
-                answer = refutes(*node.literals, *outcome.guard, t.bnot(safe))
+                step = (*outcome.guard, t.bnot(safe))
+                answer = refutes(*node.literals, *instances(node.literals, step), *step)
                 if answer != "unsat":
                     return f"step from {node.location}: {answer}"
     return ""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from mcveto.dpg.location import Location
+from mcveto.dpg.strengthen.quantified import instances
 from mcveto.dpg.strengthen.queries import Model, Unsat
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
@@ -60,6 +61,8 @@ def _broken(
     """The candidates that the step does not establish."""
     at_entry = step.source is None
     broken: dict[Term, None] = {}
+    asked = [*step.guard, *(step.pre(candidate) for candidate in wanted)]
+    assumed = [*assumed, *instances([*assumed, *fixed], asked)]
     given = set(assumed) | set(step.guard)
     pending: list[tuple[Term, Term]] = []
     never: list[Term] = []

@@ -7,6 +7,7 @@ induction). The constants the steps were built under are all kept.
 from __future__ import annotations
 
 from mcveto.dpg.location import Location
+from mcveto.dpg.strengthen.quantified import instances, speaks_of_all
 from mcveto.dpg.strengthen.queries import Unsat
 from mcveto.dpg.strengthen.system import System
 from mcveto.logic import terms as t
@@ -25,12 +26,19 @@ def inductive_core(system: System) -> dict[Location, list[Term]] | None:
 
     def need(source: Location | None, literals: list[Term]) -> bool:
         known = [*needed[source], *system.invariants[source]] if source is not None else []
-        answer = system.queries.ask([*literals, *known], source is None, QUERY_SECONDS)
+        said = {
+            instance: literal
+            for literal in known
+            if speaks_of_all(literal)
+            for instance in instances([literal], literals)
+        }
+        answer = system.queries.ask([*literals, *known, *said], source is None, QUERY_SECONDS)
         if not isinstance(answer, Unsat):
             return False
+        core = answer.core | {said[instance] for instance in answer.core & said.keys()}
         if source is not None:
             for literal in system.invariants[source]:
-                if literal in answer.core and literal not in needed[source]:
+                if literal in core and literal not in needed[source]:
                     needed[source][literal] = None
                     waiting.append((source, literal))
         return True

@@ -79,9 +79,13 @@ class PathState(SymbolicState):
             _write(memory, self.value(address), self.value(value), big_endian)
         return type(self)(layout, registers, memory, self._mem, self.fresh_before + len(outcome.fresh))
 
+    def writes(self) -> list[tuple[Term, Term, bool]]:
+        """Address, value and byte order of the writes on the way here, oldest first."""
+        return stores_of(self._memory.term, self._mem)
+
     def writes_through_pointers(self) -> bool:
         """Whether some write on the way here went to an address that is not constant."""
-        return any(address.op != "const" for address, _, _ in stores_of(self._memory.term, self._mem))
+        return any(address.op != "const" for address, _, _ in self.writes())
 
     def through(self, behind: PathState) -> PathState:
         """The state behind a further path that starts here; `behind` speaks of its start."""

@@ -12,8 +12,10 @@ from mcveto.dpg.location import Location
 from mcveto.dpg.strengthen.accelerate import accelerated
 from mcveto.dpg.strengthen.by_condition import by_condition
 from mcveto.dpg.strengthen.candidates import bounds, differences, open_places, relations
+from mcveto.dpg.strengthen.cells import all_cells
 from mcveto.dpg.strengthen.houdini import Candidates
 from mcveto.dpg.strengthen.places import relevant_places
+from mcveto.dpg.strengthen.quantified import instantiate
 from mcveto.dpg.strengthen.system import System
 from mcveto.dpg.strengthen.tested_conditions import comparisons, holding, scaled
 from mcveto.logic.terms import Term
@@ -36,6 +38,11 @@ def later_candidates(system: System) -> Iterator[Candidates]:
             *holding(system, cut, conditions, system.invariants[cut]),
         ]
 
+    if any(step.state.writes_through_pointers() for step in system.all_steps()):
+        for exact in (True, False):
+            yield {cut: dict.fromkeys(all_cells(system, cut, places[cut], exact)) for cut in system.cuts}
+            instantiate(system)
+            yield {}
     stages: tuple[Callable[[Location], list[Term]], ...] = (
         simple,
         lambda cut: [*simple(cut), *differences(system, cut, places[cut])],

@@ -1,0 +1,237 @@
+"""Candidates about all cells of an array: what a loop has made of the part that it has passed.
+
+A step that stores at base + s*i, i a cell or register, makes base an array of stride s. At every cut point the cells
+from where the loop began up to base + s*h are a segment, h being what moves there (the index itself, another cell such
+as the length) or a number that the program compares with. Of the contents of a segment is proposed what holds in all
+samples: one value, an affine function of the index, bounds, that some number is not among them, an order relation to a
+cell (the maximum so far), equality with the same cell of another array (after a copy). Cf. Gopan, Reps, Sagiv, "A
+framework for numeric analysis of array operations" (POPL 2005), which folds segments into summary cells; here the
+segments are guessed from runs and the claim is about one cell of which nothing is known (`quantified`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mcveto.dpg.graph import Witness
+from mcveto.dpg.location import Location
+from mcveto.dpg.strengthen.candidates import thresholds
+from mcveto.dpg.strengthen.places import value_at
+from mcveto.dpg.strengthen.quantified import any_cell
+from mcveto.dpg.strengthen.system import System
+from mcveto.logic import terms as t
+from mcveto.logic.substitute import substitute
+from mcveto.logic.terms import Term
+
+MAX_ARRAYS = 6
+MAX_ENDS = 3
+MAX_SAMPLES = 12
+MAX_CANDIDATES = 24
+MAX_COMPARED = 6
+LARGEST_ARRAY = 1 << 16
+
+
+@dataclass(frozen=True)
+class Access:
+    """A word of `size` bytes at base + stride * index."""
+
+    base: int
+    stride: int
+    index: Term
+    size: int
+    big_endian: bool
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A cell of a segment in a sample."""
+
+    address: int
+    value: int
+    witness: Witness
+
+
+def accesses(system: System) -> tuple[list[Access], list[Access]]:
+    """The arrays that steps write and read; where only the index differs, each index counts."""
+    written: dict[Access, None] = {}
+    read: dict[Access, None] = {}
+    for step in system.all_steps():
+        for address, value, big_endian in step.state.writes():
+            found = _access(address, value.width // 8, big_endian)
+            if found is not None:
+                written[found] = None
+        for term in t.postorder([*step.guard, *(value for _, value, _ in step.state.writes())]):
+            if term.op == "load":
+                found = _access(term.args[1], *term.data)
+                if found is not None:
+                    read[found] = None
+    return list(written), list(read)
+
+
+def _access(address: Term, size: int, big_endian: bool) -> Access | None:
+    if address.op == "lin" and len(address.args) == 1:
+        (stride,), base = address.data
+        if 0 < stride <= 64 and stride & (stride - 1) == 0:
+            return Access(base, stride, address.args[0], size, big_endian)
+    elif address.op in ("var", "load"):
+        return Access(0, size, address, size, big_endian) if size & (size - 1) == 0 else None
+    return None
+
+
+def all_cells(system: System, cut: Location, places: Sequence[Term], exact: bool) -> list[Term]:
+    """Candidates for one cut point: what the cells are (`exact`), or what they are related to."""
+    written, read = accesses(system)
+    samples = system.samples.visits[cut][-MAX_SAMPLES:]
+    bits = system.program.space.address_bits
+    found: dict[Term, None] = {}
+    for array in written[:MAX_ARRAYS]:
+        first = _first(system, array)
+        if first is None:
+            continue
+        others = sorted({other.base - array.base for other in (*written, *read) if _is_alike(array, other)} - {0})
+        for end in _ends(system, cut, array, places):
+            segment = _Segment(array, t.const(first, bits), end, bits)
+            cells = [cell for witness in samples for cell in segment.cells(witness)]
+            if cells:
+                claims = _values(segment, cells, others) if exact else _orders(system, segment, cells, places)
+                for claim in claims:
+                    found[t.disj([t.bnot(segment.condition), claim])] = None
+    return [candidate for candidate in found if candidate.op != "const"][:MAX_CANDIDATES]
+
+
+def _is_alike(array: Access, other: Access) -> bool:
+    return (array.stride, array.size, array.big_endian) == (other.stride, other.size, other.big_endian)
+
+
+def _first(system: System, array: Access) -> int | None:
+    """The lowest address at which the array was written, by the values of its index at the cut points."""
+    lowest: list[int] = []
+    for cut in system.cuts:
+        for witness in system.samples.visits[cut][:2]:
+            value = value_at(_address(array, array.index), witness)
+            lowest.append(value)
+    space = system.program.space
+    writable = [value for value in lowest if space.writable(value) and value >= array.base]
+    return min(writable, default=None)
+
+
+def _address(array: Access, index: Term) -> Term:
+    bits = index.width
+    return t.add(t.const(array.base, bits), t.mul(t.const(array.stride if array.base else 1, bits), index))
+
+
+def _ends(system: System, cut: Location, array: Access, places: Sequence[Term]) -> Iterator[Term]:
+    """The addresses at which a segment may end."""
+    bits = system.program.space.address_bits
+    indices: dict[Term, None] = {array.index: None}
+    inner = array.index.args[0] if array.index.op in ("sext", "zext") else array.index
+    for place in places:
+        if place.width == inner.width and place is not inner:
+            indices[_extended(place, array.index)] = None
+    for index in list(indices)[:MAX_ENDS]:
+        if index.width == bits:
+            yield _address(array, index)
+    numbers = [n for n in _own_numbers(system, inner.width) if 0 < n * array.stride <= LARGEST_ARRAY]
+    if array.base:
+        for number in numbers[-1:]:
+            yield t.const(array.base + array.stride * number, bits)
+
+
+def _extended(place: Term, like: Term) -> Term:
+    if like.op == "sext":
+        return t.sext(place, like.width)
+    return t.zext(place, like.width) if like.op == "zext" else place
+
+
+class _Segment:
+    def __init__(self, array: Access, start: Term, end: Term, bits: int) -> None:
+        self.array, self.start, self.end = array, start, end
+        self.cell = any_cell(bits)
+        self.offset = t.sub(self.cell, start)
+        aligned = t.eq(t.band(self.offset, t.const(array.stride - 1, bits)), t.const(0, bits))
+        # With a bound that is a number, cells elsewhere are excluded without a question.
+        near = t.ult(self.offset, t.const(LARGEST_ARRAY, bits))
+        self.condition = t.conj([near, t.ult(self.offset, t.sub(end, start)), aligned])
+
+    def holding(self, claims: Iterable[Term], cells: Sequence[_Cell]) -> Iterator[Term]:
+        """The claims that are true of all of these cells."""
+        for claim in claims:
+            said = ((substitute(claim, {self.cell: t.const(cell.address, self.cell.width)}), cell) for cell in cells)
+            if all(value_at(term, cell.witness) for term, cell in said):
+                yield claim
+
+    def content(self, delta: int = 0) -> Term:
+        memory = t.memory("mem", self.cell.width)
+        address = t.add(self.cell, t.const(delta, self.cell.width))
+        return t.load(memory, address, self.array.size, self.array.big_endian)
+
+    def cells(self, witness: Witness) -> list[_Cell]:
+        """Some cells of the segment in a sample: its first, middle and last ones."""
+        array, bits = self.array, self.cell.width
+        start, end = self.start.data, value_at(self.end, witness)
+        count = (end - start) // array.stride
+        if not 0 < count * array.stride <= LARGEST_ARRAY:
+            return []
+        memory = t.memory("mem", bits)
+        chosen = sorted({0, 1, count // 2, count - 2, count - 1} & set(range(count)))
+        found = []
+        for at in chosen:
+            address = start + at * array.stride
+            word = t.load(memory, t.const(address, bits), array.size, array.big_endian)
+            found.append(_Cell(address, value_at(word, witness), witness))
+        return found
+
+
+def _values(segment: _Segment, cells: Sequence[_Cell], others: Sequence[int]) -> Iterator[Term]:
+    """What the cells hold: one value, a function of the index, the same as another array."""
+    word = segment.content()
+    if len({cell.value for cell in cells}) == 1:
+        yield t.eq(word, t.const(cells[0].value, word.width))
+    else:
+        yield from _affine(segment, word, cells)
+    yield from segment.holding((t.eq(word, segment.content(delta)) for delta in others), cells)
+
+
+def _orders(system: System, segment: _Segment, cells: Sequence[_Cell], places: Sequence[Term]) -> Iterator[Term]:
+    """What is above and below all the cells, and what none of them is."""
+    word = segment.content()
+    width = word.width
+    signed = [t.signed(cell.value, width) for cell in cells]
+    own = _own_numbers(system, width)
+    for limit in [n for n in sorted({0, *own}) if n >= max(signed)][:1]:
+        yield t.sle(word, t.const(limit, width))
+    for limit in [n for n in sorted({0, *own}) if n <= min(signed)][-1:]:
+        yield t.sle(t.const(limit, width), word)
+    for number in [n for n in (0, *own[:1]) if n not in signed]:
+        yield t.ne(word, t.const(number, width))
+    claims: list[Term] = []
+    for place in places[:MAX_COMPARED]:
+        if place.width == width:
+            claims += [t.sle(word, place), t.sle(place, word)]
+    yield from segment.holding(claims, cells)
+
+
+def _own_numbers(system: System, width: int) -> list[int]:
+    """The numbers that the program compares with, without their neighbours."""
+    near = set(thresholds(system).get(width, ()))
+    half = 1 << (width - 1)
+    return sorted(n for n in near if {n - 1, n + 1} <= near and -half <= n < half)
+
+
+def _affine(segment: _Segment, word: Term, cells: Sequence[_Cell]) -> Iterator[Term]:
+    """word = a*k + b for the k-th cell of the array."""
+    stride, width = segment.array.stride, word.width
+    start = segment.start.data
+    points = sorted({((cell.address - start) // stride, cell.value) for cell in cells})
+    (at, value), *rest = points
+    other = next((point for point in rest if point[0] == at + 1), None)
+    if other is None:
+        return
+    mask = (1 << width) - 1
+    factor = (other[1] - value) & mask
+    added = (value - factor * at) & mask
+    if all((factor * k + added) & mask == v for k, v in points):
+        index = t.lshr(segment.offset, t.const(stride.bit_length() - 1, segment.offset.width))
+        index = t.extract(index, width - 1, 0) if index.width > width else t.zext(index, width)
+        yield t.eq(word, t.add(t.mul(t.const(factor, width), index), t.const(added, width)))
