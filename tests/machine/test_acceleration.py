@@ -72,12 +72,16 @@ COUNTING = st.one_of(
     st.integers(-2000, 2000).map(
         lambda n: f"813d{immediate(DATA)}{immediate(n)} 7f01 46"
     ),  # cmp [DATA], n; jg; inc esi
+    st.integers(0, 3000).map(lambda n: f"3d{immediate(n)} 83d8ff"),  # cmp eax, n; sbb eax, -1
+    st.integers(0, 3000).map(lambda n: f"81fb{immediate(n)} 83d202"),  # cmp ebx, n; adc edx, 2
+    st.integers(-50, 3000).map(lambda n: f"3d{immediate(n)} 0f9cc2 0fb6d2 01d6"),  # cmp; setl dl; movzx; add esi, edx
+    st.integers(0, 3000).map(lambda n: f"8d6801 3d{immediate(n)} 0f47c5"),  # lea ebp,[eax+1]; cmp eax,n; cmova eax,ebp
     st.just("69ff03000000 47"),  # imul edi, edi, 3; inc edi
     st.just("50 58"),  # push eax; pop eax
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(COUNTING, min_size=1, max_size=4), st.integers(300, 5000), st.integers(1, 400))
 def test_random_loops_end_in_the_same_state(body: list[str], turns: int, before: int) -> None:
     inside = "".join(body).replace(" ", "")
@@ -96,6 +100,8 @@ def test_random_loops_end_in_the_same_state(body: list[str], turns: int, before:
         "b900e1f505 49 75fd",  # a hundred million turns of: dec ecx
         "b980969800 e805000000 49 75f8 eb08 50 05f4010000 58 c3 90",  # a call in each turn
         "31c0 40 833d0080000000 7501 40 3d00e1f505 72ef",  # a comparison with memory, and both kinds of sums
+        # A choice without a branch: cmp eax, 10000000; sbb eax, 0; add eax, 2; cmp eax, 100000000; jb
+        "31c0 3d80969800 83d800 83c002 3d00e1f505 72ee",
     ],
 )
 def test_long_loops_are_skipped(code: str) -> None:

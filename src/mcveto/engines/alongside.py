@@ -14,14 +14,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mcveto.engines.exploration import Exploration, Policy, Report
+from mcveto.engines.far_paths import FarPaths
 from mcveto.engines.long_runs import LongRuns
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
 FIRST_STATES = 600
 MORE_STATES = 1000
-# What runs get of a turn beside explorations.
-RUNS_SHARE = 0.2
+# What runs, and paths that begin within one, get of a turn; explorations from the entry share the rest.
+SHARES = {"runs": 0.2, "far": 0.15}
+# Where inputs have not mattered so far, a run may be all there is.
+ONLY_RUN_SHARE = 0.6
 # Processor seconds after which a counted turn ends all the same, looked at after at most so many states: few at first,
 # because a single one can take long.
 LONGEST_COUNTED = 0.6
@@ -31,7 +34,7 @@ QUERY_SECONDS = (0.5, 4.0, 30.0)
 POLICIES = {"symex": Policy(merges=False, asks_at_forks=True), "bmc": Policy(merges=True, asks_at_forks=False)}
 
 
-def _counted(exploration: Exploration | LongRuns, states: int) -> Verdict | None:
+def _counted(exploration: Exploration | LongRuns | FarPaths, states: int) -> Verdict | None:
     """How busy the machine is makes no difference to what is found."""
     end = time.process_time() + LONGEST_COUNTED
     at_once = 1
@@ -64,29 +67,34 @@ class Alongside:
         self._states = FIRST_STATES
         self._is_first = True
         self._attempts = dict.fromkeys(POLICIES, 0)
-        self._explorations: dict[str, Exploration | LongRuns] = {name: self._new(name) for name in POLICIES}
+        self._explorations: dict[str, Exploration | LongRuns | FarPaths] = {name: self._new(name) for name in POLICIES}
         if LongRuns.apply_to(program):
             self._explorations["runs"] = LongRuns(program, seconds)
             self._attempts["runs"] = 0
+            if FarPaths.apply_to(program):
+                self._explorations["far"] = FarPaths(program, seconds, replace(POLICIES["symex"], query_seconds=2.0))
+                self._attempts["far"] = 0
 
     def turn(self, seconds: float | None) -> Verdict | None:
         """What is found in so many seconds, or (None) in so many states, if it decides."""
         states, self._states = self._states, MORE_STATES
         is_first, self._is_first = self._is_first, False
-        of_runs = RUNS_SHARE if "runs" in self._explorations and len(self._explorations) > 1 else 0.0
-        explorations = max(1, len(self._explorations) - (of_runs > 0))
         turns = list(self._explorations.items())
-        if seconds is None and is_first and len(turns) > 1:
+        if seconds is None:
             # Runs warm up first, and a proof that is nearly found should not wait for that.
-            turns = [(name, exploration) for name, exploration in turns if name != "runs"]
-        if seconds is not None:
-            turns.sort(key=lambda turn: turn[0] != "runs")  # what runs find is found soonest
+            left_out = ("runs", "far") if is_first else ("far",)
+            turns = [(name, exploration) for name, exploration in turns if name not in left_out]
+        else:
+            turns.sort(key=lambda turn: turn[0] not in SHARES)  # what runs find is found soonest
+        shares = {name: SHARES[name] for name, _ in turns if name in SHARES}
+        if any(isinstance(partner, LongRuns) and partner.is_the_only_run for _, partner in turns):
+            shares["runs"] = ONLY_RUN_SHARE
+        rest = (1 - sum(shares.values())) / max(1, len(turns) - len(shares))
         for name, exploration in turns:
             if seconds is None:
                 verdict = _counted(exploration, states)
             else:
-                share = of_runs if name == "runs" and of_runs else (1 - of_runs) / explorations
-                verdict = exploration.advance(until=time.monotonic() + share * seconds)
+                verdict = exploration.advance(until=time.monotonic() + shares.get(name, rest) * seconds)
             if verdict is None:
                 continue
             if verdict.kind != "unknown":

@@ -36,6 +36,9 @@ from mcveto.program.exits import exit_convention
 from mcveto.program.program import Program
 
 MAX_TARGETS = 512
+# Of a jump that can go anywhere, and how many places are asked about to find that out.
+WILD_TARGETS = 16
+PROBES = 5
 MAX_CODES = 512
 LOAD_CELLS = 256
 STORE_CELLS = 64
@@ -70,6 +73,7 @@ class Executor:
         self._domain = PathDomain(program.decoder.layout, program.space, self)
         self._exit = exit_convention(program)
         self._fresh_count = 0
+        self._probes: tuple[int, ...] | None = None
         self.gaps: dict[str, None] = {}
         self.recorder = Recorder()
         self.exited = False
@@ -347,8 +351,17 @@ class Executor:
             self._gap(f"access at {self._instruction.pc:#x} that may be to something outside the file")
 
     def _enumerate(self, state: PathState, target: Term, transfer: Transfer) -> None:
-        """One successor for every place a jump can go to."""
-        for _ in range(MAX_TARGETS):
+        """One successor for every place a jump can go to; for some, first the targets, if it can go anywhere."""
+        wild = self._is_wild(state, target)
+        if wild:
+            for goal in sorted(self._program.targets):
+                here = t.eq(target, t.const(goal, target.width))
+                model = self._queries.model(state.path, (here,), self._model())
+                if isinstance(model, Model):
+                    taken = state.fork(goal, dict(state.registers), state.memory.copy(), model)
+                    taken.path.add(here)
+                    self._result.successors.append((transfer, taken))
+        for _ in range(WILD_TARGETS if wild else MAX_TARGETS):
             model = self._model()
             value = model.value(target)
             here = t.eq(target, t.const(value, target.width))
@@ -367,6 +380,17 @@ class Executor:
             state.path.add(t.bnot(here))
             state.model = others
         self._gap(f"more than {MAX_TARGETS} targets of the jump at {self._instruction.pc:#x}")
+
+    def _is_wild(self, state: PathState, target: Term) -> bool:
+        """Whether a jump can go to all of a few places that nobody would choose, in more code than is enumerated."""
+        if self._probes is None:
+            self._probes = _spread(self._program)
+        return bool(self._probes) and all(
+            isinstance(
+                self._queries.model(state.path, (t.eq(target, t.const(probe, target.width)),), self._model()), Model
+            )
+            for probe in self._probes
+        )
 
     def _return(self, state: PathState, target: Value) -> None:
         expected = state.calls.address if state.calls is not None else None
@@ -481,6 +505,23 @@ class Executor:
 
     def _gap(self, reason: str) -> None:
         self.gaps[reason] = None
+
+
+def _spread(program: Program) -> tuple[int, ...]:
+    """A few places between the others in all code; none if there is so little that all of it can be enumerated."""
+    row = program.decoder.row
+    code = [region for region in program.space.regions if region.permissions & EXECUTE]
+    total = sum(region.size for region in code) // row.alignment
+    found = []
+    for number in range(PROBES if total > MAX_TARGETS else 0):
+        at = total * (2 * number + 1) // (2 * PROBES) | 1
+        for region in code:
+            size = region.size // row.alignment
+            if at < size:
+                found.append(-(-region.start // row.alignment) * row.alignment + at * row.alignment)
+                break
+            at -= size
+    return tuple(found)
 
 
 def _cells(address: Term, bounds: tuple[int, int] | None, most: int) -> list[int]:

@@ -85,9 +85,7 @@ class Exploration:
     def advance(self, states: float = math.inf, until: float = math.inf) -> Verdict | None:
         """Explores so many states more, or until a time on the monotonic clock; None if there are more to explore."""
         if not self._pushed:
-            first = self._executor.initial()
-            self._order.start(first)
-            self._push(first)
+            self._begin(self._executor.initial())
         while states > 0 and time.monotonic() < until:
             states -= 1
             state = self._next()
@@ -99,6 +97,18 @@ class Exploration:
             if found is not None:
                 return found
         return None
+
+    def begin_within(self, change: Callable[[PathState], None]) -> None:
+        """Begins with the entry state as `change` leaves it, in the middle of a run: then nothing can be proved."""
+        self._executor.gaps["the exploration began in the middle of a run"] = None
+        self._executor.recorder.give_up()
+        first = self._executor.initial()
+        change(first)
+        self._begin(first)
+
+    def _begin(self, state: PathState) -> None:
+        self._order.start(state)
+        self._push(state)
 
     @property
     def got_stuck(self) -> bool:

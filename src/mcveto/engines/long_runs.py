@@ -84,6 +84,11 @@ class LongRuns:
         names = {item.name for item in program.spec.properties}
         return names <= {"reach", "return-address"} and bool(program.targets) and not program.image.unspecified
 
+    @property
+    def is_the_only_run(self) -> bool:
+        """Whether the first run is still going on and has asked for no input: so far there is no other."""
+        return self._made == 1 and any(not run.source.consumed for run in self._started or ())
+
     def advance(self, states: float = math.inf, until: float = math.inf) -> Verdict | None:
         """Runs for so long; None if there is more to run."""
         if self._started is None:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from ..logic import terms as t
 from ..logic.evaluate import Evaluator
 from ..logic.progression import Progression
+from ..logic.substitute import substitute
 from ..logic.terms import Term
 from .emulator import Machine
 from .faults import Fault, Unsupported
@@ -31,6 +32,7 @@ from .symbolic import SymbolicDomain, truth
 LONGEST_TURN = 400
 FEWEST_TURNS = 64
 MOST_TURNS = 1 << 64
+_COMPARISONS = frozenset({"eq", "ult", "ule", "slt", "sle", "carry", "scarry", "sborrow"})
 
 # A register's cell number, or address and size of a word of memory.
 Place = int | tuple[int, int]
@@ -171,11 +173,12 @@ class Accelerator:
             if not more:
                 break
             changing += more
-        stride = _strides(variables, after)
+        stride, settled = _strides(variables, after, start)
+        guards = [*domain.guards, *settled]
         results = [after[place] for place in changing if variables[place] not in stride]
-        if not set(t.free_variables([*domain.guards, *results])) <= stride.keys():
+        if not set(t.free_variables([*guards, *results])) <= stride.keys():
             raise _Irregular
-        turns = _turns(domain.guards, start, stride, max_steps // len(turn.path))
+        turns = _turns(guards, start, stride, max_steps // len(turn.path))
         if turns < FEWEST_TURNS:
             return 0
         last = Evaluator(lambda v: start[v] + (turns - 1) * stride[v], lambda memory, address: 0)
@@ -272,14 +275,28 @@ class _TurnState:
         return int(self.term(place, domain).data)
 
 
-def _strides(variables: Mapping[Place, Term], after: Mapping[Place, Term]) -> dict[Term, int]:
-    """By how much each variable grows that grows by a constant."""
-    found = {}
+def _strides(
+    variables: Mapping[Place, Term], after: Mapping[Place, Term], start: Mapping[Term, int]
+) -> tuple[dict[Term, int], list[Term]]:
+    """By how much each variable grows that grows by a constant, and the conditions under which that is so.
+
+    Code without branches computes with the result of a comparison, where other code would branch: as long as it stays
+    what it is at this turn, the rest may be a sum.
+    """
+    found: dict[Term, int] = {}
+    conditions: list[Term] = []
+    now = Evaluator(lambda variable: start[variable], lambda memory, address: 0)
     for place, variable in variables.items():
         difference = t.sub(after[place], variable)
+        compared = [] if difference.op == "const" else [p for p in t.postorder([difference]) if p.op in _COMPARISONS]
+        if compared:
+            values = {part: bool(now.value(part)) for part in compared}
+            difference = substitute(difference, {part: t.TRUE if holds else t.FALSE for part, holds in values.items()})
+            if difference.op == "const":
+                conditions += [part if holds else t.bnot(part) for part, holds in values.items()]
         if difference.op == "const":
             found[variable] = int(difference.data)
-    return found
+    return found, conditions
 
 
 def _turns(guards: list[Term], start: Mapping[Term, int], stride: Mapping[Term, int], most: int) -> int:
