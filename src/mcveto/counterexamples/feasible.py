@@ -116,12 +116,12 @@ class Follower:
         self._base = program.choices(InputSource((), 0), 0)
         self.seen = SeenRuns(program, surroundings, lambda pc: self._instruction(pc).size)
 
-    def follow(self, trace: Sequence[Configuration]) -> Outcome:
+    def follow(self, trace: Sequence[Configuration], seconds: float = TRACE_SECONDS) -> Outcome:
         """`trace` ends with the configuration in which the event happens that is the error."""
         seen = self.seen.find(trace)
         if seen is not None:
             return seen
-        deadline = min(self._deadline, time.monotonic() + TRACE_SECONDS)
+        deadline = min(self._deadline, time.monotonic() + seconds)
         queue = [(0, 0, 0, _Values({}, {}, {}), 0)]
         farthest, pc, undecided = 0, trace[0][0], ""
         pushed = 0
