@@ -31,6 +31,8 @@ WRONG: dict[str, dict[str, int]] = {
     "callbacks-MISSING-1": {TWICE: 4, HELD: 7},
     "link-MISSING-1": {TWICE: 4, HELD: 2},
     "states-MISSING-1": {HELD: 1},
+    "commands-MISSING-1": {HELD: 1},
+    "commands-MISSING-2": {HELD: 1, FREE: 1},
 }
 LOCK = find_typestate("lock")
 
@@ -137,3 +139,9 @@ def test_instances() -> None:
     assert matched((fixed,), (x,)) is None
     assert matched((t.mul(x, x),), (two,)) is None
     assert matched((x,), (t.const(1, 8),)) is None
+
+
+def test_every_way_of_a_switch_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also trace by trace: a computed jump has more than one other way."""
+    monkeypatch.setattr(module.Explored, "explore", lambda self, seconds: None)
+    every_violation("x86-32", "commands-MISSING-2")
