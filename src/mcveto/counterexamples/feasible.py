@@ -41,6 +41,7 @@ MAX_ATTEMPTS = 60
 TRACE_SECONDS = 10.0
 MAX_FACT_ROUNDS = 100
 SOLVER_SECONDS = 10.0
+_MANY_WAYS = (ConstraintKind.TARGET, ConstraintKind.CODE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,19 +117,20 @@ class Follower:
         self._base = program.choices(InputSource((), 0), 0)
         self.seen = SeenRuns(program, surroundings, lambda pc: self._instruction(pc).size)
 
-    def follow(self, trace: Sequence[Configuration]) -> Outcome:
+    def follow(self, trace: Sequence[Configuration], seconds: float = TRACE_SECONDS) -> Outcome:
         """`trace` ends with the configuration in which the event happens that is the error."""
         seen = self.seen.find(trace)
         if seen is not None:
             return seen
-        deadline = min(self._deadline, time.monotonic() + TRACE_SECONDS)
-        queue = [(0, 0, 0, _Values({}, {}, {}), 0)]
+        deadline = min(self._deadline, time.monotonic() + seconds)
+        nothing: tuple[Term, ...] = ()
+        queue = [(0, 0, 0, _Values({}, {}, {}), 0, nothing)]
         farthest, pc, undecided = 0, trace[0][0], ""
         pushed = 0
         for _ in range(MAX_ATTEMPTS):
             if not queue:
                 return Open(undecided) if undecided else Dies(farthest, pc)
-            _, generation, _, values, first = heapq.heappop(queue)
+            _, generation, _, values, first, excluded = heapq.heappop(queue)
             attempt = self._run(values, trace, deadline)
             if attempt.reached is not None:
                 return self._confirm(attempt, values)
@@ -143,12 +145,16 @@ class Follower:
             for number in attempt.questions(first):
                 if time.monotonic() > deadline:
                     return Open("out of time")
-                answer = self._solve([*path[:number], t.bnot(path[number])], attempt)
+                others = (*(excluded if number == first else ()), t.bnot(path[number]))
+                answer = self._solve([*path[:number], *others], attempt)
                 if isinstance(answer, str):
                     undecided = undecided or answer
                 elif answer is not None:
                     pushed += 1
-                    heapq.heappush(queue, (-attempt.farthest, generation + 1, pushed, answer, number + 1))
+                    # A branch has one other way; a computed jump may have more, and is asked about again.
+                    is_branch = attempt.execution.path[number].kind not in _MANY_WAYS
+                    again = (number + 1, nothing) if is_branch else (number, others)
+                    heapq.heappush(queue, (-attempt.farthest, generation + 1, pushed, answer, *again))
         return Open("too many attempts; it may need more rounds of a loop")
 
     def _run(self, values: _Values, trace: Sequence[Configuration], deadline: float) -> _Attempt:
@@ -277,11 +283,22 @@ class Follower:
                 solver.pop()
             wrong, used = self._image.compare(formula, found, guessed)
             if not wrong:
+                # What lies in a register at entry is an input only where it matters.
+                usual = {**found, **{item: self._usual(item) for item in found if self._is_register(item)}}
+                _, used_then, holds = self._image.evaluate(formula, usual, guessed)
+                if usual != found and all(holds):
+                    found, used = usual, used_then
                 if any(self._program.undetermined.byte(at) not in (None, byte) for at, byte in used.items()):
                     return "it depends on bytes that the file does not determine"
                 return self._values(attempt, found, used)
             self._image.learn(wrong)
         return "too many bytes of the image had to be looked up"
+
+    def _is_register(self, variable: Term) -> bool:
+        return str(variable.data) in self._program.decoder.layout.by_name
+
+    def _usual(self, variable: Term) -> int:
+        return self._base.registers.get(str(variable.data), 0)
 
     def _values(self, attempt: _Attempt, found: dict[Term, int], used: dict[int, int]) -> _Values:
         layout = self._program.decoder.layout
@@ -290,7 +307,7 @@ class Follower:
         for variable, value in found.items():
             name = str(variable.data)
             if name in layout.by_name:
-                if value != self._base.registers.get(name):
+                if value != self._usual(variable):
                     values.registers[name] = value
             else:
                 values.fresh[attempt.execution.fresh_positions[variable]] = value

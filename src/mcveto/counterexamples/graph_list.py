@@ -140,7 +140,7 @@ def _run(
 def make_run(seen: SeenRuns, choices: Choices) -> None:
     """Makes the run; of the entry state only what is not as usual counts as input."""
     base = seen.program.choices(InputSource((), 0), 0)
-    registers = {name: value for name, value in choices.registers.items() if value != base.registers.get(name)}
+    registers = {name: value for name, value in choices.registers.items() if value != base.registers.get(name, 0)}
     memory = {address: byte for address, byte in choices.memory.items() if byte != base.byte(address)}
 
     def choose(number: int, origin: FreshOrigin, usual: int) -> int:

@@ -315,8 +315,8 @@ class GraphTraces:
                     pending.append(step)
         return [target]
 
-    def farthest(self, trace: Sequence[Configuration]) -> int:
-        """How far along the trace a run gets."""
+    def farthest(self, trace: Sequence[Configuration]) -> tuple[int, int]:
+        """How far along the trace a run gets, and the instruction that leaves it."""
         reached = {0} if self._configurations and self._configurations[0] == trace[0] else set()
         for index in range(len(trace) - 1):
             seen = set(reached)
@@ -334,8 +334,9 @@ class GraphTraces:
                 if self._configurations[target] == trace[index + 1]
             }
             if not reached:
-                return index
-        return len(trace) - 1
+                last = max((self._explored.states[self._owner[position]].pcs[-1] for position in here), default=0)
+                return index, last or trace[index][0]
+        return len(trace) - 1, trace[-1][0]
 
 
 def _configurations(beginning: _Beginning) -> tuple[Configuration, ...]:

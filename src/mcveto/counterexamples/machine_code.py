@@ -22,8 +22,6 @@ from mcveto.counterexamples.feasible import Dies, Follower, NeverReached, Open, 
 from mcveto.counterexamples.finder import Enough, Found, Request, find_counterexamples
 from mcveto.counterexamples.graph_list import list_from_graph, make_run
 from mcveto.counterexamples.model import Model
-from mcveto.counterexamples.product import Product
-from mcveto.counterexamples.reachable import Reachable
 from mcveto.counterexamples.run_to_witness import witness_of
 from mcveto.counterexamples.trace import Witness
 from mcveto.program.program import Program
@@ -32,7 +30,9 @@ from mcveto.property.typestate import Typestate
 
 PROOF_SECONDS = 60.0
 MAX_TRIED = 2_000
-# So much of the time is for exploring all runs, before traces are tried and once more where that does not end.
+# Traces that are tried first, the part of the time for it, and seconds for each of them.
+TRIED_QUICKLY, QUICKLY, QUICK_TRACE = 10, 0.05, 2.0
+# So much of the time is for exploring all runs, where that was not enough and once more where the rest does not end.
 EXPLORING_FIRST, EXPLORING = 0.1, 0.4
 # Traces that are tried, the part of the time for it, or the first undecided one, before exploring goes on.
 TRIED_FIRST = 40
@@ -139,17 +139,15 @@ class _Search:
         self._watched = watched
         self._targets = dict(zip(automaton.errors, watched.errors, strict=True))
         self._explored = Explored(watched, seconds)
-        self._has_gone_on = False
+        self._has_begun = self._has_gone_on = False
         self._offered = 0
         self._tried: list[Tried] = []
         self._untried: list[Witness] = []
         self._traces: set[tuple[Configuration, ...]] = set()
         self._dead = DeadPrefixes()
         self._extracted = extract(program, automaton, watched.events, watched.system_calls)
-        model = self._extracted
-        if Reachable(Product(model.model, model.automaton)).errors or model.uncertain:
-            self._explored.explore(EXPLORING_FIRST * seconds)
         if self._extracted.uncertain:
+            self._explore()
             if not self._is_explored:
                 self._go_on()
             met = MetTargets(self._explored.targets, self._is_explored)
@@ -166,7 +164,8 @@ class _Search:
                 find_counterexamples(extracted.model, extracted.automaton, replace(request, limits=limits), self._runs)
             )
         found = find_counterexamples(extracted.model, extracted.automaton, request, self._runs)
-        if found.is_violated and not self._has_gone_on and not self._made(found).is_exhaustive and not found.more:
+        if found.is_violated and not self._made(found).is_exhaustive and not found.more:
+            self._explore()
             self._go_on()
             self._offer_runs()
         if self._is_explored:
@@ -220,30 +219,52 @@ class _Search:
         trace = self._trace_of(witness)
         if trace in self._traces:
             return False
-        tried, now = self._tried, time.monotonic()
-        if not self._has_gone_on and tried:
-            is_slow = len(tried) >= TRIED_FIRST or now > self._started + TRYING_FIRST * self._seconds
-            if is_slow or isinstance(tried[-1].outcome, Open):
-                self._go_on()
-                self._offer_runs()
-                if self._is_explored:
-                    raise Enough("all runs are known")
+        tried, elapsed = self._tried, time.monotonic() - self._started
+        if not self._has_begun and (len(tried) >= TRIED_QUICKLY or elapsed > QUICKLY * self._seconds):
+            self._explore()
+            self._offer_runs()
+        is_slow = len(tried) >= TRIED_FIRST or elapsed > TRYING_FIRST * self._seconds
+        if is_slow or (tried and isinstance(tried[-1].outcome, Open)):
+            self._go_on()
+            self._offer_runs()
+        if self._is_explored:
+            return self._runs(witness)
         if len(tried) >= MAX_TRIED:
             raise Enough(f"only {MAX_TRIED} traces were tried")
-        if now > (self._deadline if self._has_run else self._started + TRYING * self._seconds):
-            raise Enough(f"traces were tried for {now - self._started:.0f} seconds")
+        elapsed = time.monotonic() - self._started
+        if elapsed > self._seconds * (1 if self._has_run else TRYING):
+            raise Enough(f"traces were tried for {elapsed:.0f} seconds")
         self._report(len(tried), self._request.count)
         self._traces.add(trace)
-        outcome = self._dead.find(trace) or self._follower.follow(trace)
+        outcome: Outcome | None = self._dead.find(trace)
+        if outcome is None and not self._has_begun:
+            outcome = self._follower.follow(trace, QUICK_TRACE)
+            if isinstance(outcome, Open):
+                self._explore()
+                self._offer_runs()
+                if self._is_explored:
+                    self._untried.append(witness)
+                    return False
+                outcome = None
+        if outcome is None:
+            outcome = self._follower.follow(trace)
         self._dead.add(trace, outcome)
         tried.append(Tried(witness, outcome))
         return isinstance(outcome, Confirmed)
 
     # All runs.
 
+    def _explore(self) -> None:
+        """Begins to explore, if that was not done yet."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._explored.explore(EXPLORING_FIRST * self._seconds)
+
     def _go_on(self) -> None:
-        self._has_gone_on = True
-        self._explored.explore(EXPLORING * (self._deadline - time.monotonic()))
+        """Goes on with it, once."""
+        if not self._has_gone_on:
+            self._has_gone_on = True
+            self._explored.explore(EXPLORING * (self._deadline - time.monotonic()))
 
     def _offer_runs(self) -> None:
         """Runs to an error that the exploration met show traces, also if it was not completed."""
@@ -272,16 +293,16 @@ class _Search:
                 continue
             outcome = item.outcome
             if isinstance(outcome, Open):
-                position = made.traces.farthest(trace)
-                outcome = outcome if position == len(trace) - 1 else Dies(position, trace[position][0])
+                position, pc = made.traces.farthest(trace)
+                outcome = outcome if position == len(trace) - 1 else Dies(position, pc)
             tried.append(Tried(item.witness, outcome))
         for witness in self._untried:
             trace = self._trace_of(witness)
             if trace not in listed and trace not in self._traces:
                 self._traces.add(trace)
-                position = made.traces.farthest(trace)
+                position, pc = made.traces.farthest(trace)
                 if position < len(trace) - 1:
-                    tried.append(Tried(witness, Dies(position, trace[position][0])))
+                    tried.append(Tried(witness, Dies(position, pc)))
         self._tried = tried
         is_all = not made.stopped
         return self._made(replace(found, more=made.more, is_exhaustive=is_all, stopped=made.stopped, notes=()))
