@@ -8,8 +8,10 @@ array beside a variable looks like a structure that holds both. So an access tha
     integer, say), and either other inputs lead through the same code without leaving the object (whole structures are
     not copied to a length that depends on the input), or it overwrites what the variable was given before, and the
     variable is then read, or
-    if, in code that keeps its variables in the frame, what is accessed from one place of the code ends within
-    another object (a whole structure ends where objects end), or begins before an object that is used as such.
+    if, in code that forms addresses of whole objects only (that of x86 compilers without optimisation), what is
+    accessed from one place of the code ends within another object (a whole structure ends where objects end), or
+    begins before an object that is used as such, or
+    if a library function has filled exactly the object before, as it does to initialise an array.
 
 A field that is reached by a constant distance from the address of a structure is none (`field`). Everything else is
 `unclear`, which excludes a proof and is no violation.
@@ -182,11 +184,12 @@ class Crossings:
         if function is None:
             return item
         misfit, fits = self._touched(function, item)
-        if fits and not misfit and self._is_at_constant_distance(item.pc):
-            return replace(item, meaning=FIELD)
+        if self._is_at_constant_distance(item.pc):
+            # Whole variables of the function are fields, if anything is; what is not one may be of a field.
+            return replace(item, meaning=FIELD) if fits and not misfit else item
         if misfit and (self._depends_on_input(item) or (item.is_write and self._is_missed(function, item, accesses))):
             return replace(item, meaning=CERTAIN)
-        if function.is_unoptimised and self._ends_within(function, item, others, accesses):
+        if function.forms_whole_objects and self._ends_within(function, item, others, accesses):
             return replace(item, meaning=CERTAIN)
         if item.beyond > 0 and self._is_filled(item, accesses):
             return replace(item, meaning=CERTAIN)

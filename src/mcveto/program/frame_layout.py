@@ -81,6 +81,7 @@ class Touch:
 class Function:
     entry: int
     word: int
+    is_x86: bool
     touched: dict[Place, Touch] = field(default_factory=dict)
     formed: set[Place] = field(default_factory=set)
     strides: dict[Place, int] = field(default_factory=dict)
@@ -103,9 +104,10 @@ class Function:
         return self._saved
 
     @property
-    def is_unoptimised(self) -> bool:
-        """Whether the code keeps its variables in the frame; such code forms addresses of whole objects only."""
-        return 4 * self.direct >= self.instructions
+    def forms_whole_objects(self) -> bool:
+        """Whether formed addresses are those of whole objects, not of elements: code of x86 that keeps its variables
+        in the frame. Elsewhere compilers fold distances into addresses even without optimisation."""
+        return self.is_x86 and 20 * self.direct >= 7 * self.instructions
 
     def _is_field(self, place: Place) -> bool:
         """Whether it is a field of the elements of an array that begins before: same stride, nearer than that."""
@@ -178,7 +180,7 @@ class FrameLayout:
     # One function.
 
     def _analyse(self, entry: int) -> list[int]:
-        function = self.functions[entry] = Function(entry, self._word)
+        function = self.functions[entry] = Function(entry, self._word, self._row.overlay == "x86")
         start: State = {register: Value(saved=register) for register in self.saved_registers}
         start[self.pointer] = Value((_ENTRY, 0))
         states: dict[int, State] = {entry: start}
