@@ -3,7 +3,7 @@
 The bounds of objects in a frame are read off the code (`program.frame_layout`), and code does not say everything: an
 array beside a variable looks like a structure that holds both. So an access that leaves its object is a violation only
 
-    if the spec says that objects are separate, or
+    if the spec says that objects are separate, or a symbol table has the object and its size, or
     if it touches a variable that its function reads and writes directly, but in another way (a byte of an
     integer, say), and either other inputs lead through the same code without leaving the object (whole structures are
     not copied to a length that depends on the input), or it overwrites what the variable was given before, and the
@@ -31,7 +31,7 @@ from mcveto.machine.registers import Cell
 from mcveto.program.frame_layout import FrameLayout, Function
 from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
-from mcveto.property.safety.guard_program import Bounds, Watching, guard
+from mcveto.property.safety.guard_program import Bounds, Watching, guard, named_objects
 
 CERTAIN, FIELD, UNCLEAR = "certain", "field", "unclear"
 _OTHER_RUNS = 12
@@ -116,6 +116,7 @@ class Crossings:
         self._recorded = guard(program, Bounds(0, 0), Watching(is_recorded=True))
         self._layout = FrameLayout(program)
         self._row = program.decoder.row
+        self._named = named_objects(program.image)
 
     def of(self, example: Counterexample, turns: Turns, max_steps: int) -> list[Crossing]:
         """In the order in which they happen, with what they mean."""
@@ -167,9 +168,11 @@ class Crossings:
         extent, half = tag >> 32, tag & 0xFFFFFFFF
         # The object is near the stack pointer: its high half is that of the frames.
         low = frames[0].top & ~0xFFFFFFFF | half
+        low = next((at for at, end in self._named if (end - at, at & 0xFFFFFFFF) == (extent, half)), low)
         hook = self._program.hooks.get(pc)
         called_at = frames[-1].called_at if hook is not None else None
-        owner = next((frame for frame in reversed(frames) if low < frame.top), None)
+        in_frame = not any(at == low for at, _ in self._named)
+        owner = next((frame for frame in reversed(frames) if in_frame and low < frame.top), None)
         is_write = any(a.steps == steps and a.address == address and a.is_write for a in reversed(accesses[-8:]))
         entry = None if owner is None else owner.entry
         distance = 0 if owner is None else low - owner.top
@@ -178,7 +181,7 @@ class Crossings:
     # What a crossing means.
 
     def _judged(self, item: Crossing, others: list[Crossing], accesses: list[_Access]) -> Crossing:
-        if self._program.spec.objects == "separate":
+        if self._program.spec.objects == "separate" or any(at == item.low for at, _ in self._named):
             return replace(item, meaning=CERTAIN)
         function = self._layout.functions.get(item.function) if item.function is not None else None
         if function is None:
@@ -273,14 +276,17 @@ class Crossings:
         """Whether a variable that the access overwrites had been written directly, and is read directly afterwards."""
         misfit, _ = self._touched(function, item)
         for start in misfit:
-            direct = [a for a in accesses if a.address == start and self._is_direct(a)]
+            direct = [a for a in accesses if a.address == start and self._is_direct(a, function)]
             before = [a for a in direct if a.steps < item.steps]
             after = [a for a in direct if a.steps > item.steps]
             if any(a.is_write for a in before) and after and not after[0].is_write:
                 return True
         return False
 
-    def _is_direct(self, access: _Access) -> bool:
+    def _is_direct(self, access: _Access, function: Function | None = None) -> bool:
+        """Whether an access is to a fixed place of the frame of its function, or of this one."""
+        if function is not None and self._layout.function_at(access.pc) is not function:
+            return False
         instruction = None if access.pc not in self._layout.states else self._fetched(access.pc)
         return instruction is not None and self._layout.is_direct(instruction, not access.is_write)
 

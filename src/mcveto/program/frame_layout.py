@@ -107,7 +107,12 @@ class Function:
     def forms_whole_objects(self) -> bool:
         """Whether formed addresses are those of whole objects, not of elements: code of x86 that keeps its variables
         in the frame. Elsewhere compilers fold distances into addresses even without optimisation."""
-        return self.is_x86 and 20 * self.direct >= 7 * self.instructions
+        return self.is_x86 and self.is_unoptimised
+
+    @property
+    def is_unoptimised(self) -> bool:
+        """Whether the code keeps its variables in the frame."""
+        return 20 * self.direct >= 7 * self.instructions
 
     def _is_field(self, place: Place) -> bool:
         """Whether it is a field of the elements of an array that begins before: same stride, nearer than that."""
