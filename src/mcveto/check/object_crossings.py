@@ -9,8 +9,8 @@ array beside a variable looks like a structure that holds both. So an access tha
     not copied to a length that depends on the input), or it overwrites what the variable was given before, and the
     variable is then read, or
     if, in code that forms addresses of whole objects only (that of x86 compilers without optimisation), what is
-    accessed from one place of the code ends within another object (a whole structure ends where objects end), or
-    begins before an object that is used as such, or
+    accessed past its end ends within another object (a whole structure ends where objects end), or the access is
+    before an object that is used as such, or
     if a library function has filled exactly the object before, as it does to initialise an array.
 
 A field that is reached by a constant distance from the address of a structure is none (`field`). Everything else is
@@ -212,13 +212,13 @@ class Crossings:
         return all(at in written for at in inside) and before not in written and behind not in written
 
     def _ends_within(self, function: Function, item: Crossing, others: list[Crossing], accesses: list[_Access]) -> bool:
-        """Whether all that is accessed outside the object from one place ends within another object, or is before an
-        object that something else is done with."""
+        """Whether all that is accessed past the end of the object ends within another object, or the access is before
+        an object that something else is done with."""
         if item.beyond < 0:
             inside = (a for a in accesses if item.low <= a.address < item.low + item.extent and a.steps <= item.steps)
             return any(not self._is_direct(a) for a in inside)
         top = item.low - item.distance
-        same = [o for o in others if (o.site, o.low, o.extent) == (item.site, item.low, item.extent) and o.beyond > 0]
+        same = [o for o in others if (o.low, o.extent) == (item.low, item.extent) and o.beyond > 0]
         end = max(o.address + o.size for o in same) - top
         for place in function.formed:
             extent = function.extent(place)
