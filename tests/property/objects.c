@@ -3,7 +3,6 @@
 unsigned input(void);
 typedef unsigned char byte;
 #define OPAQUE __attribute__((noinline))
-#define SINK __attribute__((noinline))
 volatile unsigned sink;
 
 OPAQUE void fill(byte *to, unsigned count, byte with) {
@@ -111,10 +110,10 @@ void program(void) {
     text[i] = 1;
   sink = guard + text[0];
 #elif CASE == 21 /* from one array into the next */
-  byte one[20], two[40], three[20];
-  fill(one, 20, 1), fill(two, 40, 1), fill(three, 20, 1);
-  fill(n & 1 ? two : three, 25, 2);
-  sink = one[n % 20] + two[n % 40] + three[n % 20];
+  byte one[16], two[48], three[16];
+  fill(one, 16, 1), fill(two, 48, 1), fill(three, 16, 1);
+  fill(n & 1 ? two : three, 20, 2);
+  sink = one[n % 16] + two[n % 48] + three[n % 16];
 #elif CASE == 22 /* in front of an array */
   byte one[16], two[16];
   fill(one, 16, 1), fill(two, 16, 1);

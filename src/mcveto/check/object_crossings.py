@@ -3,13 +3,15 @@
 The bounds of objects in a frame are read off the code (`program.frame_layout`), and code does not say everything: an
 array beside a variable looks like a structure that holds both. So an access that leaves its object is a violation only
 
-    if the spec says that objects are separate, or
+    if the spec says that objects are separate, or a symbol table has the object and its size, or
     if it touches a variable that its function reads and writes directly, but in another way (a byte of an
     integer, say), and either other inputs lead through the same code without leaving the object (whole structures are
     not copied to a length that depends on the input), or it overwrites what the variable was given before, and the
     variable is then read, or
-    if, in code that keeps its variables in the frame, what is accessed from one place of the code ends within
-    another object (a whole structure ends where objects end), or begins before an object that is used as such.
+    if, in code that forms addresses of whole objects only (that of x86 compilers without optimisation), what is
+    accessed past its end ends within another object (a whole structure ends where objects end), or the access is
+    before an object that is used as such, or
+    if a library function has filled exactly the object before, as it does to initialise an array.
 
 A field that is reached by a constant distance from the address of a structure is none (`field`). Everything else is
 `unclear`, which excludes a proof and is no violation.
@@ -29,7 +31,7 @@ from mcveto.machine.registers import Cell
 from mcveto.program.frame_layout import FrameLayout, Function
 from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
-from mcveto.property.safety.guard_program import Bounds, Watching, guard
+from mcveto.property.safety.guard_program import Bounds, Watching, guard, named_objects
 
 CERTAIN, FIELD, UNCLEAR = "certain", "field", "unclear"
 _OTHER_RUNS = 12
@@ -114,6 +116,7 @@ class Crossings:
         self._recorded = guard(program, Bounds(0, 0), Watching(is_recorded=True))
         self._layout = FrameLayout(program)
         self._row = program.decoder.row
+        self._named = named_objects(program.image)
 
     def of(self, example: Counterexample, turns: Turns, max_steps: int) -> list[Crossing]:
         """In the order in which they happen, with what they mean."""
@@ -165,9 +168,11 @@ class Crossings:
         extent, half = tag >> 32, tag & 0xFFFFFFFF
         # The object is near the stack pointer: its high half is that of the frames.
         low = frames[0].top & ~0xFFFFFFFF | half
+        low = next((at for at, end in self._named if (end - at, at & 0xFFFFFFFF) == (extent, half)), low)
         hook = self._program.hooks.get(pc)
         called_at = frames[-1].called_at if hook is not None else None
-        owner = next((frame for frame in reversed(frames) if low < frame.top), None)
+        in_frame = not any(at == low for at, _ in self._named)
+        owner = next((frame for frame in reversed(frames) if in_frame and low < frame.top), None)
         is_write = any(a.steps == steps and a.address == address and a.is_write for a in reversed(accesses[-8:]))
         entry = None if owner is None else owner.entry
         distance = 0 if owner is None else low - owner.top
@@ -176,17 +181,18 @@ class Crossings:
     # What a crossing means.
 
     def _judged(self, item: Crossing, others: list[Crossing], accesses: list[_Access]) -> Crossing:
-        if self._program.spec.objects == "separate":
+        if self._program.spec.objects == "separate" or any(at == item.low for at, _ in self._named):
             return replace(item, meaning=CERTAIN)
         function = self._layout.functions.get(item.function) if item.function is not None else None
         if function is None:
             return item
         misfit, fits = self._touched(function, item)
-        if fits and not misfit and self._is_at_constant_distance(item.pc):
-            return replace(item, meaning=FIELD)
+        if self._is_at_constant_distance(item.pc):
+            # Whole variables of the function are fields, if anything is; what is not one may be of a field.
+            return replace(item, meaning=FIELD) if fits and not misfit else item
         if misfit and (self._depends_on_input(item) or (item.is_write and self._is_missed(function, item, accesses))):
             return replace(item, meaning=CERTAIN)
-        if function.is_unoptimised and self._ends_within(function, item, others, accesses):
+        if function.forms_whole_objects and self._ends_within(function, item, others, accesses):
             return replace(item, meaning=CERTAIN)
         if item.beyond > 0 and self._is_filled(item, accesses):
             return replace(item, meaning=CERTAIN)
@@ -206,13 +212,13 @@ class Crossings:
         return all(at in written for at in inside) and before not in written and behind not in written
 
     def _ends_within(self, function: Function, item: Crossing, others: list[Crossing], accesses: list[_Access]) -> bool:
-        """Whether all that is accessed outside the object from one place ends within another object, or is before an
-        object that something else is done with."""
+        """Whether all that is accessed past the end of the object ends within another object, or the access is before
+        an object that something else is done with."""
         if item.beyond < 0:
             inside = (a for a in accesses if item.low <= a.address < item.low + item.extent and a.steps <= item.steps)
             return any(not self._is_direct(a) for a in inside)
         top = item.low - item.distance
-        same = [o for o in others if (o.site, o.low, o.extent) == (item.site, item.low, item.extent) and o.beyond > 0]
+        same = [o for o in others if (o.low, o.extent) == (item.low, item.extent) and o.beyond > 0]
         end = max(o.address + o.size for o in same) - top
         for place in function.formed:
             extent = function.extent(place)
@@ -270,14 +276,17 @@ class Crossings:
         """Whether a variable that the access overwrites had been written directly, and is read directly afterwards."""
         misfit, _ = self._touched(function, item)
         for start in misfit:
-            direct = [a for a in accesses if a.address == start and self._is_direct(a)]
+            direct = [a for a in accesses if a.address == start and self._is_direct(a, function)]
             before = [a for a in direct if a.steps < item.steps]
             after = [a for a in direct if a.steps > item.steps]
             if any(a.is_write for a in before) and after and not after[0].is_write:
                 return True
         return False
 
-    def _is_direct(self, access: _Access) -> bool:
+    def _is_direct(self, access: _Access, function: Function | None = None) -> bool:
+        """Whether an access is to a fixed place of the frame of its function, or of this one."""
+        if function is not None and self._layout.function_at(access.pc) is not function:
+            return False
         instruction = None if access.pc not in self._layout.states else self._fetched(access.pc)
         return instruction is not None and self._layout.is_direct(instruction, not access.is_write)
 

@@ -75,19 +75,26 @@ class Touch:
     reads: set[int] = field(default_factory=set)
     writes: set[int] = field(default_factory=set)
     """Sizes."""
+    loads: int = 0
+    """How many instructions read it."""
+
+    @property
+    def is_variable(self) -> bool:
+        return bool(self.reads & self.writes)
 
 
 @dataclass(slots=True)
 class Function:
     entry: int
     word: int
+    is_x86: bool
     touched: dict[Place, Touch] = field(default_factory=dict)
     formed: set[Place] = field(default_factory=set)
     strides: dict[Place, int] = field(default_factory=dict)
     """Of objects that are accessed at an index: how far elements are apart, where the code says so."""
     instructions: int = 0
-    direct: int = 0
-    """How many of the instructions access a fixed place of the frame."""
+    is_unoptimised: bool = False
+    """Whether the program's code keeps its variables in frames."""
     saves: set[Place] = field(default_factory=set)
     _borders: dict[int, list[int]] = field(default_factory=dict)
     _saved: frozenset[Place] | None = None
@@ -103,9 +110,10 @@ class Function:
         return self._saved
 
     @property
-    def is_unoptimised(self) -> bool:
-        """Whether the code keeps its variables in the frame; such code forms addresses of whole objects only."""
-        return 4 * self.direct >= self.instructions
+    def forms_whole_objects(self) -> bool:
+        """Whether formed addresses are those of whole objects, not of elements: code of x86 that keeps its variables
+        in the frame. Elsewhere compilers fold distances into addresses even without optimisation."""
+        return self.is_x86 and self.is_unoptimised
 
     def _is_field(self, place: Place) -> bool:
         """Whether it is a field of the elements of an array that begins before: same stride, nearer than that."""
@@ -121,7 +129,7 @@ class Function:
         if root not in self._borders:
             found = {at for where, at in self.saves if where == root}
             found |= {at for where, at in self.formed if where == root and not self._is_field((where, at))}
-            found |= {at for (where, at), touch in self.touched.items() if where == root and touch.reads & touch.writes}
+            found |= {at for (where, at), touch in self.touched.items() if where == root and touch.is_variable}
             self._borders[root] = sorted(found | ({0} if root == _ENTRY else set()))
         beyond = [at for at in self._borders[root] if at > distance]
         return beyond[0] - distance if beyond else None
@@ -150,6 +158,17 @@ class FrameLayout:
                 waiting += self._analyse(entry)
         for pc in self._unclear:
             self.states.pop(pc, None)
+        self._judge_optimisation()
+
+    def _judge_optimisation(self) -> None:
+        """Without optimisation every use of a variable loads it from the frame."""
+        loads = instructions = 0
+        for function in self.functions.values():
+            instructions += function.instructions
+            variables = function.touched.items()
+            loads += sum(touch.loads for place, touch in variables if touch.is_variable and place not in function.saves)
+        for function in self.functions.values():
+            function.is_unoptimised = 10 * loads >= instructions
 
     def function_at(self, pc: int) -> Function | None:
         return self.functions.get(self._owner[pc]) if pc in self.states else None
@@ -178,7 +197,7 @@ class FrameLayout:
     # One function.
 
     def _analyse(self, entry: int) -> list[int]:
-        function = self.functions[entry] = Function(entry, self._word)
+        function = self.functions[entry] = Function(entry, self._word, self._row.overlay == "x86")
         start: State = {register: Value(saved=register) for register in self.saved_registers}
         start[self.pointer] = Value((_ENTRY, 0))
         states: dict[int, State] = {entry: start}
@@ -252,13 +271,6 @@ class FrameLayout:
     def _collect(self, function: Function, instruction: Instruction, evaluation: Evaluation) -> None:
         saves: dict[int, Place] = {}
         function.instructions += 1
-        function.direct += any(
-            op.opcode in ("LOAD", "STORE")
-            and value[0] is not None
-            and value[0].is_direct
-            and value[0].place is not None
-            for op, value in zip(instruction.ops, evaluation.inputs, strict=True)
-        )
         for index, op in enumerate(instruction.ops):
             if op.opcode in ("LOAD", "STORE"):
                 at = evaluation.inputs[index][0]
@@ -267,6 +279,7 @@ class FrameLayout:
                     if op.opcode == "LOAD":
                         assert op.output is not None
                         touch.reads.add(op.output.size)
+                        touch.loads += 1
                     else:
                         touch.writes.add(op.inputs[1].size)
                 elif at is not None and at.object is not None:

@@ -106,6 +106,7 @@ def _load_program(elf: ElfFile) -> Image:
         thumb_entry=thumb,
         thumb_symbols=symbols.thumb,
         frame_table=_frame_table(elf, memory, bias),
+        objects=symbols.objects,
     )
 
 

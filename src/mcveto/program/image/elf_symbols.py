@@ -13,6 +13,7 @@ from mcveto.program.image.elf_reader import (
     STB_LOCAL,
     STT_FILE,
     STT_FUNC,
+    STT_OBJECT,
     STT_SECTION,
     STT_TLS,
     Symbol,
@@ -26,6 +27,8 @@ class SymbolTable:
     bits: int
     addresses: dict[str, int] = field(default_factory=dict)
     thumb: frozenset[str] = frozenset()
+    objects: dict[int, int] = field(default_factory=dict)
+    """Where data objects begin that the table gives a size for, and their sizes."""
     _globals: dict[str, tuple[int, bool]] = field(default_factory=dict)
     _locals: dict[str, set[tuple[int, bool]]] = field(default_factory=dict)
 
@@ -41,6 +44,8 @@ class SymbolTable:
         if symbol.name.startswith("$") and symbol.binding == STB_LOCAL:
             return  # mapping symbols of ARM, AArch64 and RISC-V mark code and data, they name nothing
         address %= 1 << self.bits
+        if symbol.type == STT_OBJECT and symbol.size:
+            self.objects[address] = max(symbol.size, self.objects.get(address, 0))
         thumb = is_thumb(self.isa, symbol)
         entry = (address & ~1 if thumb else address, thumb)
         if symbol.binding == STB_LOCAL:

@@ -90,6 +90,8 @@ class Image:
     """Address range of the `.eh_frame` data, when there is one."""
     text: str = field(default="", repr=False)
     """The source of which this is the translation, where there is one (While programs)."""
+    objects: Mapping[int, int] = field(default_factory=dict, repr=False)
+    """Where data objects begin and how large they are, as far as a symbol table says."""
     _cache: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     @property

@@ -23,6 +23,7 @@ from mcveto.machine.pcode import Instruction, Transfer
 from mcveto.program.entry_state import Span, data_area
 from mcveto.program.frame_layout import FrameLayout
 from mcveto.program.frames import red_zone
+from mcveto.program.image import Image
 from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program, code_pointer
 from mcveto.property.safety.guards import HEAP_MODELS, Guards, Layout, Question, ghost_cells
@@ -118,7 +119,8 @@ def guard(program: Program, bounds: Bounds | None = None, watching: Watching | N
         taken += [(area, area + _AREA), (program.return_sentinel, program.return_sentinel + _AREA)]
         table = data_area(sorted(taken), size, row.address_bits)
         more.append(RegionSpec("provenance", table, size, READ | WRITE))
-        objects = Objects(frame_layout, table, area + 32, watching.excused, watching.is_recorded)
+        sized = named_objects(program.image)
+        objects = Objects(frame_layout, table, area + 32, watching.excused, watching.is_recorded, sized)
     guards = decoder.guards = Guards(
         decoder, layout, question, frames, frozenset(entries), replaced, frame_layout, objects
     )
@@ -152,13 +154,28 @@ def guard(program: Program, bounds: Bounds | None = None, watching: Watching | N
     return Guarded(guarded, bounds, targets, watching, area + 32 if has_objects else None)
 
 
+def named_objects(image: Image) -> tuple[Span, ...]:
+    """The objects of the image that a symbol table gives sizes for, without those that lie within others."""
+    found: list[Span] = []
+    for start, size in sorted(image.objects.items()):
+        if found and start < found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], start + size))
+        elif size < 1 << 31:
+            found.append((start, start + size))
+    return tuple(found)
+
+
 def assumptions(program: Program, asked: Iterable[str], has_heap: bool, area: int) -> list[str]:
     found = [f"no jump that the program computes leads to {area:#x}, which stands for forbidden accesses and faults"]
     if MEMORY_SAFETY in asked:
         found.append(
-            "memory-safety tells apart segments, frames' return addresses and live heap blocks, not the variables of "
-            "one segment or one frame"
+            "memory-safety tells apart segments, frames, live heap blocks and, as far as the code shows where they "
+            "begin, variables of frames"
+            if program.spec.objects != "together"
+            else "variables of one frame or of one segment are not told apart: the spec says so"
         )
+        if program.spec.objects == "separate":
+            found.append("variables of a frame that the code tells apart are objects of their own: the spec says so")
         zone = red_zone(program.image)
         found.append(f"below the stack pointer {zone} bytes may be used" if zone else "nothing is kept below the stack")
         if not has_heap:

@@ -52,6 +52,8 @@ class Objects:
     """Instructions that may."""
     is_recorded: bool = False
     """Whether an access that leaves its object is only written down."""
+    named: tuple[tuple[int, int], ...] = ()
+    """Objects of the image whose sizes a symbol table gives: start and end, in order, none within another."""
 
 
 def tag_cells(decoder: Decoder) -> list[tuple[str, int]]:
@@ -160,6 +162,8 @@ class Provenance:
         value = self._evaluation.outputs[index]
         if value is not None and value.object is not None:
             return self._of_place(value.object)
+        if value is not None and value.number is not None:
+            return self._of_number(value.number)
         if op.opcode == "LOAD":
             return self._load(index, op)
         inputs = op.inputs
@@ -189,12 +193,25 @@ class Provenance:
         if value is not None and value.object is not None:
             return self._of_place(value.object)
         if value is not None and value.number is not None:
-            return None
+            return self._of_number(value.number)
         if varnode.space is Space.REGISTER:
             return self._ghosts.get(varnode)
         if varnode.space is Space.RAM and varnode.size == self._word:
             return self._recorded(self._entry(self._code.constant(varnode.offset)), varnode)
         return self._temporaries.get(varnode)
+
+    def _of_number(self, number: int) -> Varnode | None:
+        """The tag of a number that is an address of an object of the image.
+
+        Optimised code computes with addresses of other objects than it means (that of an element before the first,
+        say), and halves of addresses are numbers, too: neither has a tag."""
+        if self._function is None or not self._function.is_unoptimised or number & 0xFFFF == 0:
+            return None
+        number &= (1 << 8 * self._word) - 1
+        for start, end in self._objects.named:
+            if start <= number < end:
+                return self._code.constant(end - start << 32 | start & 0xFFFFFFFF, TAG)
+        return None
 
     def _of_place(self, place: Place) -> Varnode | None:
         """The tag of the object that begins at a place of the frame."""
