@@ -23,7 +23,7 @@ def quotient(dividend: t.Term, divisor: int, off_by: int = 0) -> t.Term:
     limit = (1 << 32) - 1
     for shift in range(33):
         factor = -(-(1 << 32 + shift) // divisor) + off_by
-        if factor <= limit and 0 <= (factor * divisor - (1 << 32 + shift)) * limit < 1 << 32 + shift or off_by:
+        if (factor <= limit and 0 <= (factor * divisor - (1 << 32 + shift)) * limit < 1 << 32 + shift) or off_by:
             upper = t.extract(t.mul(t.zext(dividend, 64), t.const(factor, 64)), 63, 32)
             return t.lshr(upper, number(shift))
         if factor > limit:

@@ -35,6 +35,7 @@ FLAG = 16
 LARGEST_ELEMENT = 1 << 12
 MOST_ELEMENTS = 1 << 16
 MOST_PLACES = 512
+MOST_LISTED = 1024
 Pair = tuple[Value, Value]
 
 
@@ -107,6 +108,10 @@ class Joins:
         distance = gcd(*(place - together[0] for place in together))
         count = (together[-1] - together[0]) // max(distance, 1)
         if distance < 2 or count > MOST_PLACES:
+            if len(together) <= MOST_LISTED:
+                found = self._pairs[bits, a, b] = self._fresh(bits, where)
+                self._bounds.append(t.disj([t.eq(found, t.const(place, bits)) for place in together]))
+                return found
             return None
         index = self._fresh(bits, where)
         self._bounds.append(t.ule(index, t.const(count, bits)))
@@ -115,7 +120,7 @@ class Joins:
 
     def _places(self, value: Value, path: Path) -> list[int]:
         """The few addresses within one region that a value can be."""
-        places = [value] if isinstance(value, int) else values_of(value, path, MOST_PLACES)
+        places = [value] if isinstance(value, int) else values_of(value, path, MOST_LISTED)
         region = self._program.space.region_at(places[0]) if places else None
         return places if region is not None and places[-1] < region.end else []
 

@@ -65,8 +65,28 @@ def _values(term: Term, path: Path, most: int, depth: int) -> set[int] | None:
             shift = term.data[1] if term.op == "extract" else 0
             mask = (1 << term.width) - 1
             return {value >> shift & mask for value in values}
+    if term.op == "var":
+        for conjunct in path.about([term]):
+            listed = _listed(conjunct, term)
+            if listed is not None:
+                return listed if len(listed) <= most else None
     low, high = bounds_of(term, path)
     return set(range(low, high + 1)) if high - low < most else None
+
+
+def _listed(conjunct: Term, term: Term) -> set[int] | None:
+    """The values, if a conjunct lists those that a term can have."""
+    if conjunct.op != "or":
+        return None
+    values: set[int] = set()
+    for way in conjunct.args:
+        if way.op != "eq" or term not in way.args:
+            return None
+        other = way.args[1] if way.args[0] is term else way.args[0]
+        if other.op != "const":
+            return None
+        values.add(other.data)
+    return values
 
 
 def _read(conjunct: Term, holds: bool, limits: dict[Term, Range]) -> None:
