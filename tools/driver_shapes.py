@@ -157,6 +157,9 @@ def _tables(names: list[str]) -> list[str]:
 def _callers(kind: str, names: list[str]) -> list[str]:
     start = ["void program(void) {", "  word i;", f"  for (i = 0; i < {DEVICES}u; i++) {{"]
     start += ["    devices[i].flags = (word)choice(); devices[i].state = (word)choice();"]
+    if kind == "ring":
+        start += ["    { word letters = (word)choice(); copy(devices[i].name, (const byte *)&letters, 4); }"]
+        start += ["    { word letters = (word)choice(); copy(devices[i].name + 4, (const byte *)&letters, 4); }"]
     if kind == "table":
         tables = len(_split(names))
         start += [f"    devices[i].ops = &all_operations[(word)choice() % {tables}u];"]
