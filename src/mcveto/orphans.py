@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    from concurrent.futures import ProcessPoolExecutor
-
+T = TypeVar("T")
+R = TypeVar("R")
 _PR_SET_PDEATHSIG = 1
 
 
@@ -27,9 +27,16 @@ def die_with(parent: int) -> None:
         os._exit(1)
 
 
-def pool_of_forks(jobs: int) -> ProcessPoolExecutor:
-    """Processes that know what their parent knew when it first gave them work."""
+def in_forks(jobs: int, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R | None]:
+    """What `function` makes of each item, in processes that know what this one knows; None if one was killed."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
 
-    return ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), die_with, (os.getpid(),))
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), die_with, (os.getpid(),))
+    try:
+        yield from pool.map(function, items)
+    except BrokenProcessPool:
+        yield None
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)

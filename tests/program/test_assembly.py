@@ -150,3 +150,46 @@ def test_the_example_texts_do_what_their_binaries_do() -> None:
     for name, inputs, expected in (("bug", [0, 0], "target"), ("fix", [0, 0], "halted"), ("fix", [1, 1, 40], "halted")):
         program = load_program(None, load_spec(str(ROOT / f"examples/air/text/memname-{name}.yaml")))
         assert run_to_end(program, program.machine(InputSource(inputs)), 10_000).kind == expected
+
+
+DEBUGGED = """
+	.file	"half.c"
+	.machine ppc
+	.section	".text"
+.Ltext0:
+	.align 2
+	.globl half
+	.type	half, @function
+half:
+.LFB0:
+	.file 1 "half.c"
+	.loc 1 1 20 view -0
+	.cfi_startproc
+	.loc 1 1 22 is_stmt 0 view .LVU1
+	srwi 3,3,1
+.LVL1:
+	.loc 1 1 36 view .LVU2
+	blr
+	.cfi_endproc
+.LFE0:
+	.size	half,.-half
+	.section	".debug_loclists","",@progbits
+	.4byte	.Ldebug_loc3-.Ldebug_loc2
+.Ldebug_loc2:
+	.uleb128 .LVU1
+	.uleb128 .LVU2
+.Ldebug_loc3:
+	.section	".rodata"
+kept:
+	.long 77
+	.ident	"GCC"
+"""
+
+
+@needs_assembler
+def test_what_gcc_writes_for_debuggers_is_left_out(tmp_path: Path) -> None:
+    image = load_image(written(tmp_path, DEBUGGED))
+    assert image.read(image.symbols["kept"], 4) == b"\0\0\0\x4d"
+    assert image.symbols[".LVL1"] == image.symbols["half"] + 4
+    with pytest.raises(InputFileError, match="line 15"):
+        load_image(written(tmp_path, DEBUGGED.replace("srwi 3,3,1", "srwj 3,3,1")))

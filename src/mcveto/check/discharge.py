@@ -21,7 +21,7 @@ from mcveto.check.obligations import Checker, Obligation, read_program
 from mcveto.check.procedures import checker_of, obligations_of
 from mcveto.check.steps import Rejected
 from mcveto.check.values import Formula, reads
-from mcveto.orphans import pool_of_forks
+from mcveto.orphans import in_forks
 from mcveto.program.image import Image
 from mcveto.program.program import Program
 
@@ -83,15 +83,8 @@ def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
     if (jobs := min(effort.jobs, len(places))) <= 1:
         yield from map(_check_place, places)
         return
-    from concurrent.futures.process import BrokenProcessPool
-
-    pool = pool_of_forks(jobs)
-    try:
-        yield from pool.map(_check_place, places)
-    except BrokenProcessPool:
-        yield "a process that shared the work was killed", "unknown", 0
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    for result in in_forks(jobs, _check_place, places):
+        yield result or ("a process that shared the work was killed", "unknown", 0)
 
 
 def _check_place(number: int) -> Result:

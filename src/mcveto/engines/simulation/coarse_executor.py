@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcveto.engines.domain import as_term, as_value
+from mcveto.engines.domain import PathDomain, as_term, as_value
 from mcveto.engines.execute import Cut, Executor, _cells, _choice
 from mcveto.engines.memory import PathMemory, Value
 from mcveto.engines.queries import Model, No, Queries
@@ -16,7 +16,8 @@ from mcveto.engines.record import Accesses
 from mcveto.engines.simulation.arrivals import CoarseRecorder
 from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
 from mcveto.engines.simulation.hints import Possible
-from mcveto.engines.simulation.value_ranges import bounds_of, places_of
+from mcveto.engines.simulation.remainders import Remainders
+from mcveto.engines.simulation.value_ranges import bounds_of, places_of, values_of
 from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
@@ -29,12 +30,28 @@ FEW_CELLS = 32
 MOST_ENTRIES = 8192
 MOST_NODES = 400
 MOST_PLACES = 512
+MOST_TARGETS = 512
+LONGEST_CONDITION = 60
+_SUMS = frozenset({"INT_ADD", "INT_SUB"})
+
+
+class CoarseDomain(PathDomain):
+    """The values of abstract states: remainders have names."""
+
+    def apply(self, opcode: str, arguments: tuple[Value, ...], input_bits: int, output_bits: int) -> Value:
+        value = super().apply(opcode, arguments, input_bits, output_bits)
+        if opcode in _SUMS and type(value) is not int and value.op == "lin" and len(value.args) > 1:  # type: ignore[union-attr]
+            assert isinstance(self._decisions, CoarseExecutor)
+            return as_value(self._decisions.renamed(value))  # type: ignore[arg-type]
+        return value
 
 
 class CoarseExecutor(Executor):
     def __init__(self, program: Program, queries: Queries, unknowns: Unknowns) -> None:
         super().__init__(program, queries, eager=True)
         self.unknowns = unknowns
+        self.remainders = Remainders(unknowns)
+        self._domain = CoarseDomain(program.decoder.layout, program.space, self)
         self.possible = Possible(queries, MOST_NODES)
         self.matters: Callable[[PathState], bool] = lambda state: True
         """Whether it is worth asking which ways the branch of a state's block can go."""
@@ -145,17 +162,23 @@ class CoarseExecutor(Executor):
         bounds = self._bounded(address, size, READ)
         if bounds is None:
             return memory.read_unknown(address, size)
-        cells = _cells(address, bounds, FEW_CELLS)
         accesses = self._accesses
+        known = memory.looked.get((address, size))
+        if known is not None:
+            if accesses is not None and (address, size) not in accesses.made:
+                accesses.looked.add((address, size))
+            return as_value(known[0])
+        cells = self._few_cells(address, bounds)
         if cells:
             if accesses is not None:
                 for cell in cells:
                     accesses.load(cell, size)
             if len(cells) == 1:
                 return memory.load(cells[0], size)
-            return as_value(_choice(address, cells, [as_term(memory.load(cell, size), 8 * size) for cell in cells]))
+            values = [as_term(memory.load(cell, size), 8 * size) for cell in cells]
+            return as_value(self._cell_chosen(address, cells, values))
         if accesses is not None:
-            (accesses.looked if (address, size) in memory.looked else accesses.made).add((address, size))
+            accesses.made.add((address, size))
         value = memory.load_within(address, size, *bounds)
         region = self._program.space.region_at(bounds[0])
         if region is not None and value not in self._tables:
@@ -164,13 +187,17 @@ class CoarseExecutor(Executor):
                 self._tables[value] = (address, [cell for cell, _ in entries], [entry for _, entry in entries])
         return value
 
+    def _few_cells(self, address: Term, bounds: tuple[int, int]) -> list[int]:
+        return _cells(address, bounds, FEW_CELLS) or values_of(address, self._state.path, FEW_CELLS)
+
     def _entries(self, address: Term, bounds: tuple[int, int], size: int, is_fixed: bool) -> list[tuple[int, int]]:
         """The cells of a table that can be read, with their contents; none if it is no table, or not one of code
         and can be written."""
         if not is_fixed and size != self._row.address_bytes:
             return []
         found: list[tuple[int, int]] = []
-        for cell in _cells(address, bounds, MOST_ENTRIES):
+        cells = values_of(address, self._state.path, MOST_ENTRIES) or _cells(address, bounds, MOST_ENTRIES)
+        for cell in cells:
             entry = self._domain.memory.load(cell, size)
             if not isinstance(entry, int):
                 return []
@@ -184,7 +211,7 @@ class CoarseExecutor(Executor):
     def store(self, address: Term, value: Value, size: int) -> None:
         memory = self._domain.memory
         bounds = self._bounded(address, size, WRITE)
-        cells = _cells(address, bounds, FEW_CELLS)
+        cells = self._few_cells(address, bounds) if bounds is not None else []
         if len(cells) == 1:
             if self._accesses is not None:
                 self._accesses.store(cells[0], size)
@@ -199,11 +226,53 @@ class CoarseExecutor(Executor):
         ranges = [(bounds[0], bounds[1] + size)] if bounds is not None else wide
         if bounds is not None:
             ranges = places_of(address, size, self._state.path, MOST_PLACES) or ranges
-        memory.store_within(address, as_term(value, 8 * size), ranges)
+        assert isinstance(memory, CoarseMemory)
+        path = self._state.path
+
+        def misses(other: Term, extent: int) -> bool:
+            """Both go by the same unknown, at a distance."""
+            low, high = bounds_of(t.sub(address, other), path)
+            return extent <= low and high + size <= 1 << address.width
+
+        memory.store_within(address, as_term(value, 8 * size), ranges, misses)
+
+    def _cell_chosen(self, address: Term, cells: list[int], values: list[Term]) -> Term:
+        """The value of the cell that the address names, by its index if it has one."""
+        if address.op == "lin" and len(address.args) == 1:
+            (coefficient,), constant = address.data
+            (index,) = address.args
+            places = [(cell - constant) // coefficient for cell in cells]
+            limit = 1 << address.width
+            if all(
+                place >= 0 and coefficient * place + constant == cell < limit
+                for place, cell in zip(places, cells, strict=True)
+            ):
+                return _choice(index, places, values)
+        return _choice(address, cells, values)
+
+    # Remainders.
+
+    def renamed(self, term: Term) -> Term:
+        """A sum with names for its remainders."""
+        term, bounds = self.remainders.named(term)
+        memory = self._domain.memory
+        assert isinstance(memory, CoarseMemory)
+        for bound in bounds:
+            self._state.path.add(bound)
+            name = bound.args[0]
+            dividend, divisor = self.remainders.definitions[name]
+            memory.introduced[name] = t.urem(dividend, t.const(divisor, dividend.width))
+        return term
 
     # Jumps.
 
     def _enumerate(self, state: PathState, target: Term, transfer: Transfer) -> None:
+        values = values_of(target, state.path, MOST_TARGETS)
+        if values:
+            self.forked = self.forked or len(values) > 1
+            for value in values:
+                self._go(state, value, t.eq(target, t.const(value, target.width)), transfer)
+            return
         tables = [key for key in self._queries.table.of(target) if key in self._tables]
         if len(tables) != 1 or len(self._queries.table.of(target)) != 1 or not isinstance(tables[0], Term):
             state.model = None
@@ -231,12 +300,17 @@ class CoarseExecutor(Executor):
             goes = Substitution({read: t.const(entry, read.width)}).apply(target)
             # If the index is no longer what was read with, the entry can be any.
             here = t.disj(ways) if is_there else t.TRUE
-            model = self.possible.model(state.path, here, state.model)
-            if model is No.UNSAT:
-                continue
             assert goes.op == "const"
-            taken = state.fork(goes.data, dict(state.registers), state.memory.copy(), state.model)
-            if isinstance(model, Model):
-                taken.model = model
+            self._go(state, goes.data, here, transfer)
+
+    def _go(self, state: PathState, pc: int, here: Term, transfer: Transfer) -> None:
+        """One way of a jump, if its condition is possible; a long one is not remembered."""
+        model = self.possible.model(state.path, here, state.model)
+        if model is No.UNSAT:
+            return
+        taken = state.fork(pc, dict(state.registers), state.memory.copy(), state.model)
+        if isinstance(model, Model):
+            taken.model = model
+        if len(t.postorder([here])) <= LONGEST_CONDITION:
             taken.path.add(here)
-            self._result.successors.append((transfer, taken))
+        self._result.successors.append((transfer, taken))

@@ -6,7 +6,7 @@ place is a fresh variable, remembered until somebody may have written there: two
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from mcveto.engines.memory import ByteOf, Cell, PathMemory, Value, united
 from mcveto.engines.record import NOW
@@ -122,18 +122,29 @@ class CoarseMemory(PathMemory):
             known = self.looked[address, size] = (self.read_unknown(address, size), low, high + size)
         return known[0]
 
-    def store_within(self, address: Term, value: Term, ranges: Sequence[tuple[int, int]]) -> None:
-        """A store that touches only bytes of these ranges; it cannot be undone."""
+    def store_within(
+        self,
+        address: Term,
+        value: Term,
+        ranges: Sequence[tuple[int, int]],
+        misses: Callable[[Term, int], bool] = lambda address, size: False,
+    ) -> None:
+        """A store that touches only bytes of these ranges; it cannot be undone. `misses` says whether it certainly
+        does not touch what was read through another address."""
         self.cells = {
             where: cell for where, cell in self.cells.items() if not any(low <= where < high for low, high in ranges)
         }
         self.clouds = united([*self.clouds, *ranges])
         self.now = t.store(self.now, address, value, self._big_endian)
-        for low, high in ranges:
-            self._forget(low, high)
-        if len(ranges) == 1:
-            low, high = ranges[0]
-            self.looked[address, value.width // 8] = (value, low, high)
+        hit = [
+            key
+            for key, (_, low, high) in self.looked.items()
+            if any(low < end and start < high for start, end in ranges) and not misses(*key)
+        ]
+        for key in hit:
+            del self.looked[key]
+        if ranges:
+            self.looked[address, value.width // 8] = (value, ranges[0][0], ranges[-1][1])
         self.journal.clear()
 
     def _forget(self, start: int, end: int) -> None:

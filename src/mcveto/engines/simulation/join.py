@@ -10,6 +10,9 @@ are dropped. All of this only ever adds states.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import gcd
+
 from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import ByteOf, Value, united
 from mcveto.engines.merge import _word
@@ -17,7 +20,7 @@ from mcveto.engines.path import KeyTable, Path
 from mcveto.engines.simulation.arrivals import joined_arrivals, settle
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
-from mcveto.engines.simulation.value_ranges import bounds_of
+from mcveto.engines.simulation.value_ranges import bounds_of, values_of
 from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
@@ -30,6 +33,10 @@ MOST_GATE = 24
 MOST_CHOICES = 8
 MOST_FLAGS = 3
 FLAG = 16
+LARGEST_ELEMENT = 1 << 12
+MOST_ELEMENTS = 1 << 16
+MOST_PLACES = 512
+MOST_LISTED = 1024
 Pair = tuple[Value, Value]
 
 
@@ -44,6 +51,8 @@ class Joins:
 
     def joined(self, first: PathState, second: PathState, is_loop: bool) -> PathState:
         self._pairs: dict[tuple[int, Value, Value], Term] = {}
+        self._elements: dict[Pair, Term] = {}
+        self._indices: list[tuple[Term, Value, Value]] = []
         self._bounds: list[Term] = []
         self._first, self._second, self._is_loop = first, second, is_loop
         settle(second)
@@ -60,9 +69,10 @@ class Joins:
         )  # fmt: skip
         settle(second)  # what was read just now
         settle(first)
-        result.arrivals = joined_arrivals(second, ((new, b) for (_, _, b), new in self._pairs.items()))
+        named = [*((new, a, b) for (_, a, b), new in self._pairs.items()), *self._indices]
+        result.arrivals = joined_arrivals(second, ((new, b) for new, _, b in named))
         if not is_loop:
-            others = joined_arrivals(first, ((new, a) for (_, a, _), new in self._pairs.items()))
+            others = joined_arrivals(first, ((new, a) for new, a, _ in named))
             result.arrivals = (*others, *result.arrivals)
         live = self._live(result)
         for term in self._conjuncts(live):
@@ -80,10 +90,58 @@ class Joins:
             return as_value(t.ite(self._gate, as_term(a, bits), as_term(b, bits)))
         found = self._pairs.get((bits, a, b))
         if found is None:
-            found = self._pairs[bits, a, b] = self._executor.unknowns.fresh(bits)
-            place = self._second.place
-            self._executor.unknowns.origins[found] = (*where, place.function if place is not None else 0)
+            strided = self._strided(a, b, bits, where)
+            if strided is not None:
+                return strided
+            found = self._pairs[bits, a, b] = self._fresh(bits, where)
             self._enclose(found, a, b, bits)
+        return found
+
+    def _strided(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value | None:
+        """Two of a few places at equal distances, start + distance * index: so is what stands for both."""
+        if bits != self._program.decoder.row.address_bits:
+            return None
+        element = _element(a) or _element(b)
+        if element is not None:
+            first, second = _index(a, *element, bits), _index(b, *element, bits)
+            if first is not None and second is not None:
+                index = as_term(self._value(first, second, bits, where), bits)
+                return as_value(t.add(t.mul(index, t.const(element[0], bits)), t.const(element[1], bits)))
+        if self._is_loop:
+            return None
+        known = self._elements.get((a, b))
+        if known is not None:
+            return known
+        places = [self._places(a, self._first.path), self._places(b, self._second.path)]
+        if not places[0] or not places[1]:
+            return None
+        together = sorted({*places[0], *places[1]})
+        distance = gcd(*(place - together[0] for place in together))
+        count = (together[-1] - together[0]) // max(distance, 1)
+        if distance < 2 or count > MOST_PLACES:
+            if len(together) <= MOST_LISTED:
+                found = self._pairs[bits, a, b] = self._fresh(bits, where)
+                self._bounds.append(t.disj([t.eq(found, t.const(place, bits)) for place in together]))
+                return found
+            return None
+        index = self._fresh(bits, where)
+        start, step = t.const(together[0], bits), t.const(distance, bits)
+        first, second = (as_value(t.udiv(t.sub(as_term(value, bits), start), step)) for value in (a, b))
+        self._indices.append((index, first, second))
+        self._bounds.append(t.ule(index, t.const(count, bits)))
+        new = self._elements[a, b] = t.add(t.mul(index, t.const(distance, bits)), t.const(together[0], bits))
+        return new
+
+    def _places(self, value: Value, path: Path) -> list[int]:
+        """The few addresses within one region that a value can be."""
+        places = [value] if isinstance(value, int) else values_of(value, path, MOST_LISTED)
+        region = self._program.space.region_at(places[0]) if places else None
+        return places if region is not None and places[-1] < region.end else []
+
+    def _fresh(self, bits: int, where: tuple[object, ...]) -> Term:
+        found = self._executor.unknowns.fresh(bits)
+        place = self._second.place
+        self._executor.unknowns.origins[found] = (*where, place.function if place is not None else 0)
         return found
 
     def _enclose(self, new: Term, a: Value, b: Value, bits: int) -> None:
@@ -256,6 +314,11 @@ class Joins:
         def match(a: Value, b: Value, bits: int) -> bool:
             if isinstance(a, int):
                 return isinstance(b, int) and a == b
+            element = _element(a)
+            if element is not None and a.args[0].op == "var" and a.args[0] not in tables:
+                index = _index(b, *element, bits)
+                if index is not None:
+                    a, b = a.args[0], index
             if a.op != "var" or a in tables:
                 later.append((a, b, bits))
                 return True
@@ -294,7 +357,35 @@ class Joins:
                 return None
         if any(name in tables and names.get(name, name) is not name for name in names):
             return None
+        if not self._respects_remainders(old, names, replace):
+            return None
         return names if all(self.implied(new, replace(term)) for term in old.path.terms) else None
+
+    def _respects_remainders(self, old: PathState, names: dict[Term, Term], replace: Callable[[Term], Term]) -> bool:
+        """Whether every name of a remainder stands for the remainder of what its dividend stands for."""
+        remainders = self._executor.remainders
+        told: set[object] | None = None
+        for name, now in names.items():
+            definition = remainders.definitions.get(name)
+            if definition is None:
+                continue
+            dividend, divisor = definition
+            stands_for = replace(dividend)
+            if now is name and stands_for is dividend:
+                continue
+            if now is remainders.known(stands_for, divisor):
+                continue
+            if told is None:
+                told = {key for term in old.path.terms for key in self._table.of(term)}
+            keys = self._table.of(dividend)
+            # If nothing else speaks of the dividend, it is whatever has this remainder.
+            if dividend.op != "var" or dividend in names or dividend in told or keys & names.keys():
+                return False
+            if sum(1 for other, _ in remainders.definitions.values() if other is dividend) > 1:
+                return False
+            if now.op != "const" or now.data >= divisor:
+                return False
+        return True
 
 
 def _gate(first: list[Term], second: list[Term]) -> Term | None:
@@ -304,6 +395,30 @@ def _gate(first: list[Term], second: list[Term]) -> Term | None:
         if term not in denied and t.bnot(term) in denied and len(t.postorder([term])) <= MOST_GATE:
             return term
     return None
+
+
+def _element(value: Value) -> tuple[int, int] | None:
+    """Size and start, if a value is start + size * index."""
+    if isinstance(value, int) or value.op != "lin" or len(value.args) != 1:
+        return None
+    (size,), start = value.data
+    return (size, start) if 1 < size <= LARGEST_ELEMENT else None
+
+
+def _index(value: Value, size: int, start: int, bits: int) -> Value | None:
+    """The index of a value that is start + size * index."""
+    if isinstance(value, int):
+        distance = t.signed((value - start) & ((1 << bits) - 1), bits)
+        index, rest = divmod(distance, size)
+        return index if not rest and 0 <= index < MOST_ELEMENTS else None
+    shape = _element(value)
+    if shape is None or shape[0] != size:
+        return None
+    moved = _index(shape[1], size, start, bits)
+    if moved is None:
+        return None
+    assert isinstance(moved, int)
+    return as_value(t.add(value.args[0], t.const(moved, bits)))
 
 
 def _is_choice(value: Value) -> bool:

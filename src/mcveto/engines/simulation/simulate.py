@@ -391,16 +391,23 @@ class Simulation:
             if term in self._unknowns.bounds:
                 continue
             for variable in sorted((v for v in table.of(term) if v in origins), key=lambda v: -v.serial):
-                item: Apart = origins[variable]
-                if item[0] == "memory" and not self._on_stack(item[1]):
-                    item = (*item[:3], None)
-                elif item[0] == "register" and item[1] in self._ghosts:
-                    item = (*item[:2], None)
+                item = self._place_of(origins[variable])
                 if item not in self._apart:
                     number = self._apart[item] = len(self._apart)
                     self._apart_in.setdefault(item[-1], []).append((number, item))  # type: ignore[arg-type]
-                    return self._unknowns.number(variable)
+                    # What was joined there earlier would still be one state.
+                    return min(
+                        self._unknowns.number(v) for v, other in origins.items() if self._place_of(other) == item
+                    )
         return None
+
+    def _place_of(self, origin: Apart) -> Apart:
+        """Globals and ghosts are the same in all functions."""
+        if origin[0] == "memory" and not self._on_stack(origin[1]):
+            return (*origin[:3], None)
+        if origin[0] == "register" and origin[1] in self._ghosts:
+            return (*origin[:2], None)
+        return origin
 
     def _on_stack(self, address: object) -> bool:
         assert isinstance(address, int)

@@ -24,25 +24,69 @@ def bounds_of(term: Term, path: Path) -> Range:
 
 def places_of(term: Term, size: int, path: Path, most: int) -> list[Range]:
     """All bytes that an access of this size through an address can touch, and perhaps others, as ranges (the end is not
-    part of one): the sums of what each part of the address can be. None if there are more than `most` sums."""
-    if term.op != "lin":
-        return []
-    whole = 1 << term.width
-    sums = {term.data[1]}
-    for coefficient, atom in zip(term.data[0], term.args, strict=True):
-        low, high = bounds_of(atom, path)
-        if (high - low + 1) * len(sums) > most:
-            return []
-        sums = {(known + coefficient * value) % whole for known in sums for value in range(low, high + 1)}
+    part of one); none if there are more than `most` values."""
     ranges: list[Range] = []
-    for start in sorted(sums):
-        if start + size > whole:
+    for start in values_of(term, path, most):
+        if start + size > 1 << term.width:
             return []
         if ranges and start <= ranges[-1][1]:
             ranges[-1] = (ranges[-1][0], start + size)
         else:
             ranges.append((start, start + size))
     return ranges
+
+
+def values_of(term: Term, path: Path, most: int) -> list[int]:
+    """All values of a term, and perhaps others, in order; none if they may be more than `most`."""
+    found = _values(term, path, most, _DEPTH)
+    return sorted(found) if found is not None else []
+
+
+def _values(term: Term, path: Path, most: int, depth: int) -> set[int] | None:
+    if term.op == "const":
+        return {term.data}
+    if term.op == "ite" and depth:
+        first = _values(term.args[1], path, most, depth - 1)
+        second = _values(term.args[2], path, most, depth - 1) if first is not None else None
+        both = first | second if first is not None and second is not None else None
+        return both if both is not None and len(both) <= most else None
+    if term.op == "lin" and depth:
+        whole = 1 << term.width
+        sums = {term.data[1]}
+        for coefficient, atom in zip(term.data[0], term.args, strict=True):
+            values = _values(atom, path, most, depth - 1)
+            if values is None or len(values) * len(sums) > most:
+                return None
+            sums = {(known + coefficient * value) % whole for known in sums for value in values}
+        return sums
+    if term.op in ("zext", "extract") and depth:
+        values = _values(term.args[0], path, most, depth - 1)
+        if values is not None:
+            shift = term.data[1] if term.op == "extract" else 0
+            mask = (1 << term.width) - 1
+            return {value >> shift & mask for value in values}
+    if term.op == "var":
+        for conjunct in path.about([term]):
+            listed = _listed(conjunct, term)
+            if listed is not None:
+                return listed if len(listed) <= most else None
+    low, high = bounds_of(term, path)
+    return set(range(low, high + 1)) if high - low < most else None
+
+
+def _listed(conjunct: Term, term: Term) -> set[int] | None:
+    """The values, if a conjunct lists those that a term can have."""
+    if conjunct.op != "or":
+        return None
+    values: set[int] = set()
+    for way in conjunct.args:
+        if way.op != "eq" or term not in way.args:
+            return None
+        other = way.args[1] if way.args[0] is term else way.args[0]
+        if other.op != "const":
+            return None
+        values.add(other.data)
+    return values
 
 
 def _read(conjunct: Term, holds: bool, limits: dict[Term, Range]) -> None:

@@ -69,6 +69,28 @@ def _without_comments(text: str) -> str:
     return re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
 
 
+def without_debugging(data: bytes) -> bytes:
+    """The text without line numbers and debug sections, which gcc writes in words that clang does not know (`.loc 1 2 3
+    view .LVU4`). Lines keep their numbers."""
+    if b".debug_" not in data and b".loc" not in data:
+        return data
+    kept: list[bytes] = []
+    is_debugging, is_pushed = False, False
+    for line in data.split(b"\n"):
+        words = line.split(None, 2)
+        first = words[0] if words else b""
+        if first in (b".section", b".pushsection") and not is_pushed:
+            is_debugging = len(words) > 1 and words[1].startswith((b".debug_", b'".debug_'))
+            is_pushed = is_debugging and first == b".pushsection"
+        elif first == b".popsection" and is_pushed:
+            is_debugging = is_pushed = False
+            first = b".loc"
+        elif first in (b".text", b".data", b".bss", b".previous") and not is_pushed:
+            is_debugging = False
+        kept.append(b"" if is_debugging or first == b".loc" else line)
+    return b"\n".join(kept)
+
+
 def _assemble(request: LoadRequest, isa: str) -> bytes:
     if importlib.util.find_spec("ziglang") is None:
         raise InputFileError(
@@ -77,7 +99,7 @@ def _assemble(request: LoadRequest, isa: str) -> bytes:
     with tempfile.TemporaryDirectory(prefix="mcveto-") as scratch:
         source = Path(scratch) / f"text{'.S' if request.path.endswith('.S') else '.s'}"
         output = Path(scratch) / "text.o"
-        source.write_bytes(request.data)
+        source.write_bytes(without_debugging(request.data))
         folder = Path(request.path).resolve().parent
         triple, *flags = _TRIPLES[isa]
         command = [sys.executable, "-m", "ziglang", "cc", "-target", triple, *flags]

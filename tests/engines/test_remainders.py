@@ -1,0 +1,78 @@
+"""Remainders by constants as compilers write them get a name that is less than the divisor; nothing else does."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from mcveto.engines.simulation.coarse_memory import Unknowns
+from mcveto.engines.simulation.remainders import Remainders
+from mcveto.logic import terms as t
+from mcveto.logic.evaluate import Evaluator
+
+X = t.var("x", 32)
+
+
+def number(value: int) -> t.Term:
+    return t.const(value, 32)
+
+
+def quotient(dividend: t.Term, divisor: int, off_by: int = 0) -> t.Term:
+    """dividend / divisor by multiplication with a rounded inverse, as compilers do it."""
+    limit = (1 << 32) - 1
+    for shift in range(33):
+        factor = -(-(1 << 32 + shift) // divisor) + off_by
+        if (factor <= limit and 0 <= (factor * divisor - (1 << 32 + shift)) * limit < 1 << 32 + shift) or off_by:
+            upper = t.extract(t.mul(t.zext(dividend, 64), t.const(factor, 64)), 63, 32)
+            return t.lshr(upper, number(shift))
+        if factor > limit:
+            upper = t.extract(t.mul(t.zext(dividend, 64), t.const(factor - limit - 1, 64)), 63, 32)
+            half = t.lshr(t.sub(dividend, upper), number(1))
+            return t.lshr(t.add(half, upper), number(shift - 1))
+    raise AssertionError(divisor)
+
+
+def value(term: t.Term, x: int) -> int:
+    return Evaluator(lambda _: x, lambda *_: 0).value(term)
+
+
+@pytest.mark.parametrize("divisor", [3, 5, 6, 7, 10, 12, 14, 19, 21, 22, 27, 28, 52, 60, 100, 641, 1000, 4099])
+def test_a_remainder_is_recognised_in_a_sum(divisor: int) -> None:
+    remainder = t.sub(X, t.mul(quotient(X, divisor), number(divisor)))
+    draw = random.Random(divisor)
+    for x in [0, 1, divisor - 1, divisor, (1 << 32) - 1, *(draw.getrandbits(32) for _ in range(50))]:
+        assert value(remainder, x) == x % divisor  # the test's own division is right
+    remainders = Remainders(Unknowns())
+    name, bounds = remainders.named(remainder)
+    assert name.op == "var" and bounds == [t.ult(name, number(divisor))]
+    assert remainders.definitions[name] == (X, divisor)
+    place, _ = remainders.named(t.add(t.mul(remainder, number(52)), number(0x8000)))
+    assert place is t.add(t.mul(name, number(52)), number(0x8000))
+
+
+def test_division_instructions_and_narrow_dividends_are_recognised() -> None:
+    remainders = Remainders(Unknowns())
+    name, _ = remainders.named(t.sub(X, t.mul(t.udiv(X, number(12)), number(12))))
+    assert name.op in ("var", "urem")
+    part = t.extract(X, 31, 8)
+    wide = t.zext(part, 32)
+    upper = t.extract(t.mul(t.zext(part, 64), t.const(0x15555556, 64)), 63, 32)
+    found, bounds = remainders.named(t.sub(wide, t.mul(upper, number(12))))
+    assert found.op == "var" and bounds == [t.ult(found, number(12))]
+
+
+@pytest.mark.parametrize("divisor", [3, 5, 10, 12, 100])
+def test_what_is_not_exactly_a_remainder_has_no_name(divisor: int) -> None:
+    remainders = Remainders(Unknowns())
+    wrong = [
+        t.sub(X, t.mul(quotient(X, divisor, off_by=1 << 8), number(divisor))),
+        t.sub(X, t.mul(quotient(X, divisor), number(divisor + 1))),
+        t.sub(t.mul(X, number(2)), t.mul(quotient(X, divisor), number(divisor))),
+    ]
+    for term in wrong:
+        found, bounds = remainders.named(term)
+        if bounds:  # whatever was found must be true
+            assert all(value(term, x) < bounds[0].args[1].data for x in range(0, 1 << 32, 65_521))
+        else:
+            assert found is term
