@@ -145,8 +145,9 @@ class Checker:
         constant = [item for item in certificate.history if item.name not in changed]
         entry = [(self._history[x.name], self._space.initial_byte) for x in constant if x.begins == "mem"]
         self._known: Known = [(self._vocabulary.memory, self._fixed_byte), *entry]
-        # And what begins as anything is anything.
-        self._anything = [self._history[x.name] for x in constant if not x.begins and x.bits == self._row.address_bits]
+        # And what begins as anything is anything, if nothing that steps remember can depend on it.
+        free = [] if changed else [x.name for x in constant if not x.begins and x.bits == self._row.address_bits]
+        self._anything = [self._history[name] for name in free]
         self._invariants, self._notes = self._parse(certificate)
         self._start = certificate.start
         nested = any(location.frames is None for location in self.locations)
@@ -250,9 +251,15 @@ class Checker:
                 ends = self._ends(location, outcome)
             for safe in ends:
                 step = [*outcome.guard, z3.Not(safe)]
-                # What holds for anything holds for the addresses that are read.
-                step += [z3.substitute(before[0], (x, at)) for x in self._anything for _, at in reads([*step])]
+                # What holds for anything, in whichever location it puts the run, holds for addresses that are read.
+                known = self._here(location) if self._anything else None
+                step += [z3.substitute(known, (x, at)) for x in self._anything for _, at in reads([*step])]
                 yield Obligation(what, (*before, *step), self._known)
+
+    def _here(self, location: file.Location) -> Formula:
+        """What some location with the same code and calls says: which of them a run is in may depend on anything."""
+        where = location.pc, location.frames
+        return any_of([self._invariants[x.id] for x in self.locations if (x.pc, x.frames) == where])
 
     def _ends(self, location: file.Location, outcome: Outcome) -> Iterator[Formula]:
         """Where an outcome may end, by the listed steps that fit the calls pending after it.

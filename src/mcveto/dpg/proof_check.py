@@ -17,6 +17,7 @@ Nothing of the edges, splits or distances found during the search is used.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from mcveto.dpg.location import Location
@@ -46,6 +47,7 @@ def recheck(program: Program, proof: Proof, steps: Steps, entry: SymbolicState, 
     if answer != "unsat":
         return f"initiation at {starts[0]}: {answer}"
     pending = _pending(program, proof)
+    alone = Counter(node.location for node in proof.nodes)
     ends_in = _ends_in_edges(proof) if proof.edges is not None else _ends_anywhere(by_location)
     for number, node in enumerate(proof.nodes):
         if row.code_address(node.location.pc) in program.targets:
@@ -56,7 +58,9 @@ def recheck(program: Program, proof: Proof, steps: Steps, entry: SymbolicState, 
                 known = ends_in(number, steps.way(outcome, expected), target)
                 safe = _safe_end(steps, node.location, outcome, known, expected)
                 step = (*outcome.guard, t.bnot(safe))
-                answer = refutes(*node.literals, *instances(node.literals, step), *step)
+                # Which of several nodes a run is in may depend on the cell that their literals speak of.
+                general = node.literals if alone[node.location] == 1 else ()
+                answer = refutes(*node.literals, *instances(general, step), *step)
                 if answer != "unsat":
                     return f"step from {node.location}: {answer}"
     return ""

@@ -111,6 +111,30 @@ def test_a_variable_that_is_set_or_bound_is_not_anything(proved: Proved) -> None
     assert problem(proved, msgspec.structs.replace(claim, history=begun))
 
 
+def test_locations_that_share_out_the_cells_say_nothing_of_all_of_them(proved: Proved) -> None:
+    """Every location twice, for even and for odd cells, and nothing is claimed of what cells hold: a run is always in
+    one of them, but what one says of even cells does not hold for others. Whoever believed it could prove anything."""
+    _, claim = proved
+
+    def both(name: str) -> tuple[str, ...]:
+        return (name,) if name == "halt" else (f"{name}even", f"{name}odd")
+
+    halves = [(half, f"(= ((_ extract 0 0) {ANY_CELL}) #b{bit})") for half, bit in (("even", 0), ("odd", 1))]
+    locations = tuple(
+        msgspec.structs.replace(
+            place,
+            id=place.id + half,
+            invariant=tuple((*(text for text in way if ANY_CELL not in text), condition) for way in place.invariant),
+            steps=tuple(step for name in place.steps for step in both(name)),
+        )
+        for place in claim.locations
+        for half, condition in halves
+    )
+    start = tuple(name for old in claim.start for name in both(old))
+    forged = msgspec.structs.replace(claim, locations=locations, start=start)
+    assert "does not hold" in problem(proved, forged)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
