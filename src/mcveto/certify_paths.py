@@ -28,7 +28,9 @@ from mcveto.machine.symbolic import initial_register
 from mcveto.program.program import Program
 
 # Characters in all invariants together; more is of no use to anybody.
-MAX_TEXT = 1 << 25
+MAX_TEXT = 1 << 27
+# Registers and bytes that are spoken of: as many are written and checked in some seconds, also if nobody asked for it.
+FEW_VALUES = 400_000
 
 Claim = tuple[str, int, int, Value]
 """What is where: in a register ("register", its number, 0), in a word ("bytes", its address, its size), in all of
@@ -40,6 +42,12 @@ def certificate_of_paths(
 ) -> Certificate | None:
     """The certificate, or None if it would be too long; `is_whole` keeps all conditions and all states apart."""
     return _Writer(program, proof, is_whole).certificate(version, context)
+
+
+def is_long(proof: PathProof) -> bool:
+    """Whether the certificate is written only for somebody who wants it."""
+    live = zip(proof.live_registers, proof.live_bytes, strict=True)
+    return sum(len(registers) + len(places) for registers, places in live) > FEW_VALUES
 
 
 @dataclass(slots=True)
@@ -268,20 +276,18 @@ class _Writer:
                 item: self._memory if item is self._now else self._named(state, drawn, item)
                 for item in t.free_variables([value])
             }
-            if any(item is None for item in named.values()):
-                continue  # nothing is known of it, so nothing that matters is said of it
-            now = Substitution({old: new for old, new in named.items() if new is not None}).apply(value)
+            now = Substitution(named).apply(value)
             if now is not name and _name(name) in used:
                 yield _name(name), expression(now)
             for item in t.free_variables([now]):
                 if "!" in _name(item) and not _name(item).startswith("fresh!"):
                     used.setdefault(_name(item), item)
 
-    def _named(self, state: _State, drawn: dict[Term, Term], item: Term) -> Term | None:
-        """A value of this location, or one that the step leaves open; None if nothing is said of it."""
+    def _named(self, state: _State, drawn: dict[Term, Term], item: Term) -> Term:
+        """A value of this location, or one that the step leaves open; if nothing is said of it, it may be anything."""
         if _name(item).startswith("fresh!"):
             return item
-        return drawn.get(item) or self._called(state, item)
+        return drawn.get(item) or self._called(state, item) or t.const(0, item.width)
 
     def _called(self, state: _State, item: Term) -> Term | None:
         """What a variable is called at a location."""
