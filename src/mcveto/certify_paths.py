@@ -1,10 +1,10 @@
 """Writes the certificate of an exhausted exploration: states that were explored are its locations.
 
 The invariant of a location says what the live registers and bytes are, in terms of values drawn earlier, and those
-conditions of the path that something was left out for, there or behind. The values drawn earlier are the history: each
-location has names of its own for them, and a step notes what the names of the next one stand for. So states of which
-the same is said are one location, however many paths lead there: the certificate is as long as the proof, not as the
-search. Nothing here is trusted.
+conditions of the path that something was left out for, there or behind. A value drawn earlier goes by the register or
+word that holds it, if one does. The others are the history: each location has names of its own for them, and a step
+notes what the names of the next one stand for. So states of which the same is said are one location, however many paths
+lead there: the certificate is as long as the proof, not as the search. Nothing here is trusted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mcveto.dpg.location import ANY, Blocks, Fold
 from mcveto.dpg.location import Location as GraphLocation
 from mcveto.dpg.outcomes import OutcomeTable
 from mcveto.dpg.steps import Steps
-from mcveto.engines.memory import Value
+from mcveto.engines.memory import ByteOf, Value
 from mcveto.engines.record import EVERYWHERE, NOW, Node, PathProof
 from mcveto.logic import terms as t
 from mcveto.logic.smtlib import expression
@@ -28,7 +28,9 @@ from mcveto.machine.symbolic import initial_register
 from mcveto.program.program import Program
 
 # Characters in all invariants together; more is of no use to anybody.
-MAX_TEXT = 1 << 25
+MAX_TEXT = 1 << 27
+# Registers and bytes that are spoken of: as many are written and checked in some seconds, also if nobody asked for it.
+FEW_VALUES = 400_000
 
 Claim = tuple[str, int, int, Value]
 """What is where: in a register ("register", its number, 0), in a word ("bytes", its address, its size), in all of
@@ -42,6 +44,12 @@ def certificate_of_paths(
     return _Writer(program, proof, is_whole).certificate(version, context)
 
 
+def is_long(proof: PathProof) -> bool:
+    """Whether the certificate is written only for somebody who wants it."""
+    live = zip(proof.live_registers, proof.live_bytes, strict=True)
+    return sum(len(registers) + len(places) for registers, places in live) > FEW_VALUES
+
+
 @dataclass(slots=True)
 class _State:
     """What is said of a node, under the names of its location."""
@@ -49,7 +57,9 @@ class _State:
     number: int
     claims: list[Claim]
     names: dict[Term, Term]
-    """Values drawn earlier, and what they are called here."""
+    """Values drawn earlier, and what they are called here: what holds them, or variables of the history."""
+    history: dict[Term, Term]
+    """Of these, those that nothing holds."""
     of_location: int = 0
     written: list[str] = field(default_factory=list)
 
@@ -105,14 +115,42 @@ class _Writer:
     # What is said.
 
     def _state(self, number: int) -> _State:
-        claims = list(self._claims(number))
         names: dict[Term, Term] = {}
+        claims: list[Claim] = []
+        for claim in self._claims(number):
+            held = None if self._is_whole else self._held(claim)
+            if held is not None and held[0] not in names:
+                names[held[0]] = held[1]
+            else:
+                claims.append(claim)
+        history: dict[Term, Term] = {}
         for _, _, _, value in claims:
             for variable in self._free(value):
-                if variable not in self._entry and variable is not self._now and variable not in names:
-                    name = _name(variable) if self._is_whole else f"value!{len(names)}.{variable.width}"
-                    names[variable] = t.var(name, variable.width)
-        return _State(number, claims, names)
+                if variable not in names and not self._is_constant(variable):
+                    name = _name(variable) if self._is_whole else f"value!{len(history)}.{variable.width}"
+                    names[variable] = history[variable] = t.var(name, variable.width)
+        return _State(number, claims, names, history)
+
+    def _is_constant(self, variable: Term) -> bool:
+        """Whether it goes by the same name everywhere: memory, and registers at entry if that is no matter."""
+        return variable.op == "memory" or (self._is_whole and variable in self._entry)
+
+    def _held(self, claim: Claim) -> tuple[Term, Term] | None:
+        """The variable that a register or word holds as it is, and that register or word."""
+        kind, at, size, value = claim
+        if isinstance(value, int):
+            return None
+        if kind == "register":
+            bits = self._layout.significant_bits(self._layout.cells[at])
+            plain = value.args[0] if value.op == "zext" else value
+            is_whole = plain.op == "var" and plain.width == bits
+            return (plain, t.var(self._layout.cells[at].name, bits)) if is_whole else None
+        if kind == "bytes" and value.op == "var":
+            return value, self._word(at, size)
+        return None
+
+    def _word(self, at: int, size: int) -> Term:
+        return t.load(self._memory, t.const(at, self._row.address_bits), size, self._row.big_endian)
 
     def _free(self, value: Value) -> tuple[Term, ...]:
         if isinstance(value, int):
@@ -127,7 +165,7 @@ class _Writer:
         free = self._free(value)
         if isinstance(value, int) or not free:
             return value
-        named = {variable: self._entry.get(variable) or state.names.get(variable, variable) for variable in free}
+        named = {variable: self._called(state, variable) or variable for variable in free}
         if self._now in named:
             named[self._now] = self._memory
         return Substitution(named).apply(value)
@@ -169,10 +207,14 @@ class _Writer:
             if at not in waiting:
                 continue
             size = 1
+            cell = node.memory.cells.get(at)
+            stored = cell.word if isinstance(cell, ByteOf) else None
             for wide in (8, 4, 2):
-                if at % wide == 0 and waiting.issuperset(range(at, at + wide)):
-                    size = wide
-                    break
+                if waiting.issuperset(range(at, at + wide)):
+                    value = node.memory.load(at, wide)
+                    if value is stored or (at % wide == 0 and (isinstance(value, int) or value.op == "load")):
+                        size = wide
+                        break
             waiting -= set(range(at, at + size))
             yield "bytes", at, size, node.memory.load(at, size)
 
@@ -181,7 +223,7 @@ class _Writer:
             here = self._here(state, value)
             if isinstance(here, Term):
                 for variable in t.free_variables([here]):
-                    if variable is not self._memory:
+                    if "!" in _name(variable):
                         used.setdefault(_name(variable), variable)
             if kind == "memory":
                 assert isinstance(here, Term)
@@ -193,8 +235,7 @@ class _Writer:
                 yield expression(t.eq(t.var(cell.name, bits), t.extract(whole, bits - 1, 0)))
             elif kind == "bytes":
                 whole = t.const(here, 8 * size) if isinstance(here, int) else here
-                where = t.const(at, self._row.address_bits)
-                yield expression(t.eq(t.load(self._memory, where, size, self._row.big_endian), whole))
+                yield expression(t.eq(self._word(at, size), whole))
             else:
                 assert isinstance(here, Term)
                 yield expression(here)
@@ -229,26 +270,28 @@ class _Writer:
         node = self._proof.nodes[state.number]
         drawn = {v: t.var(f"fresh!{at}.{v.width}", v.width) for at, v in enumerate(node.drawn, 1)}
         given = dict(node.renamings.get(to.number, ()))
-        for variable, name in to.names.items():
+        for variable, name in to.history.items():
             value = given.get(variable, variable)
             named = {
                 item: self._memory if item is self._now else self._named(state, drawn, item)
                 for item in t.free_variables([value])
             }
-            if any(item is None for item in named.values()):
-                continue  # nothing is known of it, so nothing that matters is said of it
-            now = Substitution({old: new for old, new in named.items() if new is not None}).apply(value)
+            now = Substitution(named).apply(value)
             if now is not name and _name(name) in used:
                 yield _name(name), expression(now)
             for item in t.free_variables([now]):
-                if item in self._entry.values():
+                if "!" in _name(item) and not _name(item).startswith("fresh!"):
                     used.setdefault(_name(item), item)
 
-    def _named(self, state: _State, drawn: dict[Term, Term], item: Term) -> Term | None:
-        """A value of this location, or one that the step leaves open; None if nothing is said of it."""
+    def _named(self, state: _State, drawn: dict[Term, Term], item: Term) -> Term:
+        """A value of this location, or one that the step leaves open; if nothing is said of it, it may be anything."""
         if _name(item).startswith("fresh!"):
             return item
-        return drawn.get(item) or self._entry.get(item) or state.names.get(item)
+        return drawn.get(item) or self._called(state, item) or t.const(0, item.width)
+
+    def _called(self, state: _State, item: Term) -> Term | None:
+        """What a variable is called at a location."""
+        return state.names.get(item) or self._entry.get(item)
 
     def _refuted(self, location: GraphLocation, node: Node) -> set[int]:
         """Where the code alone could lead, and this state does not."""

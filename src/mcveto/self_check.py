@@ -27,7 +27,7 @@ OBLIGATION_SECONDS = 20.0
 # Locations from which on the obligations are shared among processes.
 LARGE = 400
 # Of the time left, for what comes after.
-RESERVED_SECONDS = 0.5
+RESERVED = 0.1
 # Engines whose proof is an inductive invariant, which counts only if it is checked.
 INVARIANTS = ("dpg", "cegar")
 
@@ -47,7 +47,8 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
 
     certificate = _certificate(attached, verdict.proof, question)
     if certificate is None:
-        warning = f"no certificate: that of engine {engine} would be too long"
+        hint = " and is not checked" if question.certificate else ": --proof FILE writes and checks it"
+        warning = f"no certificate: that of engine {engine} is long{hint}"
         return replace(verdict, proof=None, warnings=(warning,))
     text = to_text(certificate)
     support: dict[str, object] = {"locations": len(certificate.locations), "obligations": None}
@@ -58,7 +59,7 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         effort = Effort(
             jobs=os.cpu_count() or 1 if len(certificate.locations) >= LARGE else 1,
             timeout=max(1.0, min(OBLIGATION_SECONDS, seconds)),
-            seconds=max(1.0, seconds - RESERVED_SECONDS),
+            seconds=max(1.0, (1 - RESERVED) * seconds),
         )
         checked = check(certificate, image, effort)
         if checked.problem and not checked.undecided and engine not in INVARIANTS:
@@ -91,8 +92,10 @@ def _certificate(
     context = context_of(attached)
     if isinstance(proof, Proof | ProcedureProof):
         return certificate_of(attached.program, proof, VERSION, question.steps == "instruction", context)
-    from mcveto.certify_paths import certificate_of_paths
+    from mcveto.certify_paths import certificate_of_paths, is_long
 
+    if is_long(proof) and not question.certificate:
+        return None
     return certificate_of_paths(attached.program, proof, VERSION, context, is_whole)
 
 

@@ -147,7 +147,10 @@ def test_notes_change_the_history_and_nothing_else(name: str, value: str) -> Non
 def test_an_invariant_cannot_speak_of_what_a_step_leaves_open() -> None:
     program, certificate = proved(f"simulation {SIMULATED[0]}")
     data = as_data(certificate)
-    assert any("fresh!1.32" in note["value"] for location in data["locations"] for note in location.get("notes", ()))
+    location = next(item for item in data["locations"] if item["steps"] and item["steps"][0] != "halt")
+    data["history"].append({"name": "extra!0", "bits": 32, "begins": ""})
+    location.setdefault("notes", []).append({"to": location["steps"][0], "name": "extra!0", "value": "fresh!1.32"})
+    assert check(from_data(data), program.image, Effort()).problem == ""
     data["locations"][0]["invariant"][0].append("(= fresh!1.32 #x00000000)")
     assert "is not a condition on the state" in check(from_data(data), program.image, Effort()).problem
 

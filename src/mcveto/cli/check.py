@@ -63,7 +63,7 @@ def command(
     require_writable(json_file)
     certificate = _read(proof)
     image = _load(certificate, binary)
-    problem = "" if spec_file is None else _other_question(spec_file, properties, events, certificate)
+    problem = "" if spec_file is None else _other_question(spec_file, properties, events, certificate, image)
     if problem:
         checked = None
     else:
@@ -113,7 +113,7 @@ def _load(certificate: Certificate, binary: str) -> Image:
 
 
 def _other_question(
-    spec_file: str, properties: tuple[str, ...], events: tuple[str, ...], certificate: Certificate
+    spec_file: str, properties: tuple[str, ...], events: tuple[str, ...], certificate: Certificate, image: Image
 ) -> str:
     """What differs between the question of a spec file and that of the certificate, or ""."""
     from mcveto.program.spec import load_spec
@@ -121,7 +121,14 @@ def _other_question(
     from mcveto.property.attach import event_text, parse_event, typestate_sources, with_typestates
 
     spec = with_typestates(load_spec(spec_file), properties)
-    wanted, found = spec_mapping(spec), certificate.spec
+    if image.imports:
+        # What is bound without being named: models of imports, `main` and its arguments.
+        from mcveto.program.program import make_program
+
+        wanted = spec_mapping(make_program(image, spec).spec)
+    else:
+        wanted = spec_mapping(spec)
+    found = certificate.spec
     differ = {key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key)}
     texts = [source.text for source in certificate.sources if source.kind == "typestate"]
     if [source.text for source in typestate_sources(spec)] != texts:
