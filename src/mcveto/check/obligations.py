@@ -210,19 +210,13 @@ class Checker:
         """The variables of the history by name, and as what they begin; none of them is part of the state."""
         history: dict[str, Any] = {}
         for item in certificate.history:
-            if (
-                item.name in self._variables
-                or not _HISTORY.fullmatch(item.name)
-                or item.name in history
-                or not 0 <= item.bits <= 1024
-            ):
-                raise Rejected(f"'{item.name[:40]}' cannot be a variable of the history")
-            history[item.name] = variable = self._vocabulary.named(item.name, item.bits)
-            if item.begins and (
-                item.begins not in self._variables or self._variables[item.begins].sort() != variable.sort()
-            ):
-                raise Rejected(f"{item.name} cannot begin as '{item.begins[:40]}'")
-            self._begins += [(variable, self._variables[item.begins])] if item.begins else []
+            name, begins = item.name, item.begins
+            if name in self._variables or name in history or not _HISTORY.fullmatch(name) or not 0 <= item.bits <= 1024:
+                raise Rejected(f"'{name[:40]}' cannot be a variable of the history")
+            history[name] = variable = self._vocabulary.named(name, item.bits)
+            if begins and (begins not in self._variables or self._variables[begins].sort() != variable.sort()):
+                raise Rejected(f"{name} cannot begin as '{begins[:40]}'")
+            self._begins += [(variable, self._variables[begins])] if begins else []
         return history
 
     def initiation(self) -> Obligation:

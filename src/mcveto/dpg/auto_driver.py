@@ -68,13 +68,13 @@ LONGEST_TURN = 8.0
 # Of the time that this strategy has taken since the last turn of the others.
 TURNS_SHARE = 0.7
 # Before summaries of a recursion are looked for: many end by themselves.
-BEFORE_SUMMARIES = 0.1
+BEFORE_SUMMARIES = 0.04
 PROOF_SECONDS = 2.0
 PAUSE_AFTER = 15.0
 PAUSE_SECONDS = 6.0
 PAUSE_SHARE = 0.3
-RECURSION_AFTER = 3.0
-RECURSION_SHARE = 0.5
+RECURSION_AFTER = 2.0
+RECURSION_SHARE = 0.4
 MANY_LOCATIONS = 150
 GIVE_UP_SHARE = 0.4
 SHALLOW = 3
