@@ -20,7 +20,7 @@ from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
 FIRST_STATES = 600
-MORE_STATES = 1000
+MORE_STATES = 2500
 # What runs, and paths that begin within one, get of a turn; explorations from the entry share the rest.
 SHARES = {"runs": 0.2, "far": 0.15}
 WEIGHTS = {"symex": 2, "bmc": 1}
