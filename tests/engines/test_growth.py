@@ -88,6 +88,30 @@ def straight(count: int) -> Code:
     return code
 
 
+def nested(depth: int) -> Code:
+    """Loops within each other, all up to the same input; inside of all of them, every counter is below it."""
+    code = Code()
+    code.emit("81ec00010000")  # sub esp, 256
+    code.call_input()
+    code.emit("89442440")  # mov [esp+64], eax
+    for level in range(depth):
+        code.emit(f"c74424{4 * level:02x}00000000")  # mov [counter], 0
+        code.here(f"head{level}")
+        code.emit(f"8b4424{4 * level:02x} 3b442440")  # mov eax, [counter]; cmp eax, [esp+64]
+        code.jump("0f83", f"end{level}")
+    for level in range(depth):
+        code.emit(f"8b4424{4 * level:02x} 3b442440")
+        code.jump("0f83", "error")
+    for level in reversed(range(depth)):
+        code.emit(f"ff4424{4 * level:02x}")  # inc [counter]
+        code.jump("e9", f"head{level}")
+        code.here(f"end{level}")
+    code.emit("81c400010000 c3")
+    code.here("error")
+    code.emit("90")
+    return code
+
+
 def seconds(folder: Path, code: Code) -> float:
     content, places = code.finished()
     file = folder / "blob"
@@ -117,3 +141,10 @@ def test_locks(tmp_path: Path) -> None:
 def test_straight_code(tmp_path: Path) -> None:
     short, long = (seconds(tmp_path, straight(count)) for count in (1000, 5000))
     assert long <= SLACK * 25 * short
+
+
+@pytest.mark.slow
+def test_nested_loops(tmp_path: Path) -> None:
+    one, *deeper = (seconds(tmp_path, nested(depth)) for depth in (1, 2, 3, 4))
+    for depth, spent in enumerate(deeper, start=2):
+        assert spent <= SLACK * depth**2 * one

@@ -20,9 +20,10 @@ from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
 FIRST_STATES = 600
-MORE_STATES = 1000
+MORE_STATES = 2500
 # What runs, and paths that begin within one, get of a turn; explorations from the entry share the rest.
 SHARES = {"runs": 0.2, "far": 0.15}
+WEIGHTS = {"symex": 2, "bmc": 1}
 # Where inputs have not mattered so far, a run may be all there is.
 ONLY_RUN_SHARE = 0.6
 # Processor seconds after which a counted turn ends all the same, looked at after at most so many states: few at first,
@@ -89,12 +90,14 @@ class Alongside:
         shares = {name: SHARES[name] for name, _ in turns if name in SHARES}
         if any(isinstance(partner, LongRuns) and partner.is_the_only_run for _, partner in turns):
             shares["runs"] = ONLY_RUN_SHARE
-        rest = (1 - sum(shares.values())) / max(1, len(turns) - len(shares))
+        weights = {name: WEIGHTS[name] for name, _ in turns if name in WEIGHTS}
+        rest = (1 - sum(shares.values())) / max(1, sum(weights.values()))
+        shares |= {name: weight * rest for name, weight in weights.items()}
         for name, exploration in turns:
             if seconds is None:
                 verdict = _counted(exploration, states)
             else:
-                verdict = exploration.advance(until=time.monotonic() + shares.get(name, rest) * seconds)
+                verdict = exploration.advance(until=time.monotonic() + shares[name] * seconds)
             if verdict is None:
                 continue
             if verdict.kind != "unknown":
