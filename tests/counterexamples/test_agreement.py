@@ -20,6 +20,8 @@ from mcveto.counterexamples.reachable import Reachable
 from mcveto.counterexamples.recursion import AnyRecursion, BoundedRecursion, MinimumRecursion
 from mcveto.counterexamples.regular_expression import accepts
 from mcveto.counterexamples.rule_graph import RuleGraph
+from mcveto.counterexamples.shortest import shortest_witness
+from mcveto.counterexamples.stacks import symbols_of
 from mcveto.property.typestate import Typestate
 from tests.counterexamples.brute_force import BruteForce
 from tests.counterexamples.strategies import automata, models
@@ -126,3 +128,25 @@ def test_bounded_recursion_counts(model: Model, automaton: Typestate) -> None:
                 assert max(Counter(stack[1:]).values(), default=0) <= max(
                     bound, max(Counter(witness.key[0][1][1:]).values(), default=0)
                 )
+
+
+@_SETTINGS
+@given(models(), automata())
+def test_the_shortest_trace_without_a_search(model: Model, automaton: Typestate) -> None:
+    """It is a run, as long as the shortest that the search gives, and says whether calls are pending twice."""
+    reachable = Reachable(Product(model, automaton), nearest_only=True)
+    assume(reachable.errors)
+    product = reachable.product
+    witness, recurs = shortest_witness(reachable)
+    expected = next(iter(Enumeration(reachable, AnyRecursion(), Limits(expansions=200_000))))
+    assert len(witness) == len(expected)
+    stacks = [(state.top, *symbols_of(state.below)) for state in witness.states]
+    assert stacks[0] == product.start_stack and witness.states[0].control in product.starts
+    for number, state in enumerate(witness.states[:-1]):
+        assert not product.is_final[state.control]
+        following = (witness.states[number + 1].control, stacks[number + 1])
+        ways = product.rules(product.head(state.control, state.top))
+        after = [(t, (*(s for s in pushed if s != NOTHING), *stacks[number][1:])) for t, *pushed in ways]
+        assert following in after
+    assert product.is_final[witness.states[-1].control]
+    assert recurs == any(len(set(stack[1:])) < len(stack) - 1 for stack in stacks)

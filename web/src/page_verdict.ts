@@ -31,6 +31,7 @@ export function verdictPage(pages: Pages): HTMLElement {
       pages.runs.length > 0 && h("a", { class: "button", href: link("code", firstAddress(pages), { trace: firstWithRun(pages), step: lastStep(pages) }) },
         "See where it happens in the code")),
     pages.why.length > 0 && decisions(pages),
+    ways(pages),
     h("section", {}, h("h2", {}, "What was asked"),
       h("p", {}, pages.subject.is_model ? "Does a run of the model violate this? " : "Can the program, for any input, …"),
       list(pages.subject.checked)),
@@ -76,8 +77,27 @@ function inputs(pages: Pages): HTMLElement {
     inputTable(pages.inputs.slice(0, INPUTS_SHOWN)),
     pages.inputs.length > INPUTS_SHOWN && h("details", {}, h("summary", {}, `${pages.inputs.length - INPUTS_SHOWN} more`),
       inputTable(pages.inputs.slice(INPUTS_SHOWN), INPUTS_SHOWN)),
-    again !== "" && h("p", {}, "Run it yourself: ", h("code", { class: "command" }, again), " ", copyButton(again)),
+    again !== "" && h("p", {}, pages.automata.length > 0 ? "Run the program on it yourself: " : "Run it yourself: ", h("code", { class: "command" }, again), " ", copyButton(again)),
     pages.confirmed_by.length > 0 && h("p", {}, "Confirmed by: ", pages.confirmed_by.join(", "), "."));
+}
+
+// One line for each way to break the program, if there are several.
+function ways(pages: Pages): HTMLElement | false {
+  const found = pages.traces.filter((trace) => trace.status === "confirmed" && trace.means !== "");
+  if (found.length < 2 || pages.subject.is_model) return false;
+  const rows = found.slice(0, SHOWN).map((trace) => {
+    const values = trace.inputs.filter((input) => input.name !== "").map((input) => input.value);
+    const last = trace.why[trace.why.length - 1];
+    return h("tr", {},
+      h("td", {}, h("a", { href: link("traces", "", { sel: trace.number }) }, `${trace.number}`)),
+      h("td", { class: "value" }, values.slice(0, INPUTS_SHOWN).join(", ") + (values.length > INPUTS_SHOWN ? ", …" : "")),
+      h("td", {}, trace.means),
+      h("td", { class: "wide" }, last !== undefined && [addressLink(last.at, last.name), " ", h("span", { class: "mono" }, last.text)]));
+  });
+  return h("section", { id: "ways" }, h("h2", {}, `All ${found.length} ways that were found`),
+    h("table", {}, h("thead", {}, h("tr", {},
+      ["#", "input", "what goes wrong", "the last decision"].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, rows)),
+    found.length > SHOWN && h("p", {}, `${found.length - SHOWN} more are on the page `, h("a", { href: link("traces") }, "Counterexamples"), "."));
 }
 
 function decisions(pages: Pages): HTMLElement {

@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mcveto.cli.options import program_options, read_spec
-from mcveto.cli.pages import Pages
+from mcveto.cli.pages import Pages, run_again
 from mcveto.cli.reports import ReportFiles, report_counterexamples, report_model, report_options
 from mcveto.errors import UsageError
 
 if TYPE_CHECKING:
     from mcveto.counterexamples.finder import Request
+    from mcveto.counterexamples.machine_code import MachineFound
     from mcveto.counterexamples.rendering import Style
     from mcveto.program.spec import Spec
     from mcveto.property.attach import EventPoint
     from mcveto.property.typestate import Typestate
+    from mcveto.verdict import Verdict
 
 DEFAULT_COUNT = 20
 MODEL_SUFFIX = ".pds"
@@ -119,7 +121,7 @@ def command(
     # The command line takes over from the spec, event by event.
     points = (*(item for item in given if item[0] not in named), *points)
     spec = replace(spec, properties=())
-    return _on_binary(binary, spec, automaton, points, request, style, json_file, model_file, pages, files)
+    return _on_binary(binary, spec, automaton, points, request, style, json_file, model_file, pages, files, options)
 
 
 def _asked_for(spec: Spec, name: str | None) -> tuple[Typestate, tuple[EventPoint, ...]]:
@@ -199,6 +201,7 @@ def _on_binary(
     model_file: str | None,
     pages: Pages,
     files: ReportFiles,
+    options: dict[str, Any],
 ) -> int:
     from mcveto.cli.main import VERSION
     from mcveto.counterexamples.machine_code import machine_counterexamples
@@ -241,17 +244,33 @@ def _on_binary(
             print(line)
     if json_file is not None:
         path = program.image.path
-        made = machine_record(result, verdict.kind, version=VERSION, path=path, command=["mcveto", *sys.argv[1:]])
-        write_json(json_file, made)
+        written = machine_record(result, verdict.kind, version=VERSION, path=path, command=["mcveto", *sys.argv[1:]])
+        write_json(json_file, written)
     if pages.are_wanted:
         from mcveto.property.ghost import watch
         from mcveto.viewer.page_data import machine_pages
 
         watched = watch(program, automaton, bindings_of(points, automaton))
         command = ["mcveto", *sys.argv[1:]]
-        pages.write(machine_pages(result, verdict, watched, automaton, version=VERSION, command=command))
+        made = machine_pages(result, verdict, watched, automaton, version=VERSION, command=command)
+        pages.write({**made, "again": _again(binary, options, result, verdict)})
     report_counterexamples(files, result, verdict, automaton, program.assumptions)
     return verdict.exit_code
+
+
+def _again(binary: str | None, options: dict[str, Any], result: MachineFound, verdict: Verdict) -> list[str]:
+    """The command that makes the run of the first counterexample."""
+    from mcveto.counterexamples.entry_values import Confirmed
+    from mcveto.verdict import VerdictInput
+
+    if result.confirmed:
+        outcome = result.confirmed[0].outcome
+        assert isinstance(outcome, Confirmed)
+        inputs = tuple(VerdictInput(item.value, item.bits, item.where) for item in outcome.inputs)
+        if any(item.where.endswith("at entry") for item in inputs):
+            return []  # `run` takes them from the spec
+        verdict = replace(verdict, inputs=inputs)
+    return run_again(binary, options, verdict)
 
 
 def _recursion(text: str) -> int | None:

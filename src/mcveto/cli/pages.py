@@ -57,13 +57,15 @@ class Pages:
 
 
 def run_again(binary: str | None, options: Mapping[str, Any], verdict: Verdict) -> list[str]:
-    """The command that repeats a violation with `mcveto run`, quoted for a shell; empty if `run` cannot be told all."""
-    if verdict.kind != "violated" or verdict.about not in ("reach", "return-address"):
+    """The command that makes the run of a violation with `mcveto run`, quoted for a shell; empty if `run` cannot be
+    told all. It does not watch properties, so their choices are no input of it."""
+    if verdict.kind != "violated":
         return []
     besides = [item for item in verdict.inputs if item.where.startswith(("undefined", "unspecified"))]
     if any(item.value or item.where.startswith("undefined") for item in besides):
         return []  # `run` takes 0 for what is not specified, and the usual value for what is undefined
-    inputs = verdict.inputs[: len(verdict.inputs) - len(besides)]
+    left_out = ("undefined", "unspecified", "choice")
+    inputs = [item for item in verdict.inputs if not item.where.startswith(left_out)]
     words = ["mcveto", "run", *([binary] if binary is not None else [])]
     for name, option in _OPTIONS.items():
         value = options.get(name)

@@ -143,14 +143,15 @@ class _Extraction:
         before, entered = self._ways()
         new: list[int] = []
         for pc, instruction in self._computed.items():
+            if self._met is not None and self._met.are_all:
+                self._certain.add(pc)
+                new += self._add_seen(pc, instruction)
+                continue
             found = self._jumps.of(
                 instruction, lambda at: None if at in entered else before.get(at, []), self._instructions.get
             )
             if found is None:
-                if self._met is not None and self._met.are_all:
-                    self._certain.add(pc)
-                else:
-                    self._certain.discard(pc)
+                self._certain.discard(pc)
                 new += self._add_seen(pc, instruction)
                 continue
             self._certain.add(pc)

@@ -17,6 +17,7 @@ from mcveto.counterexamples.model import Model
 from mcveto.counterexamples.product import Product
 from mcveto.counterexamples.reachable import Reachable
 from mcveto.counterexamples.recursion import AnyRecursion, BoundedRecursion, MinimumRecursion, Recursion
+from mcveto.counterexamples.shortest import shortest_witness
 from mcveto.counterexamples.trace import Witness
 from mcveto.property.typestate import Typestate
 
@@ -126,16 +127,22 @@ def _one(product: Product, request: Request, wanted: Callable[[Witness], bool]) 
     limits = request.limits
     if limits.length is not None and limits.length < nearest:
         return None
-    enumeration = Enumeration(reachable, _recursion(product, request), replace(limits, length=nearest))
+    expansions = 0
     with without_cycle_collection():
-        witness = next(iter(enumeration), None)
+        found, recurs = shortest_witness(reachable)
+        witness: Witness | None = found
+        if recurs or limits.stack_height is not None:
+            enumeration = Enumeration(reachable, _recursion(product, request), replace(limits, length=nearest))
+            witness = next(iter(enumeration), None)
+            expansions = enumeration.expansions
+    assert witness is None or len(witness) == nearest
     try:
         if witness is None or not wanted(witness):
             return None
     except Enough:
         return None
     reason = "only the shortest was asked for"
-    return Found(product, True, (witness,), 0, False, reason, (), enumeration.expansions)
+    return Found(product, True, (witness,), 0, False, reason, (), expansions)
 
 
 def _recursion(product: Product, request: Request) -> Recursion:

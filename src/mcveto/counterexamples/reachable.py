@@ -28,6 +28,14 @@ class Frame(NamedTuple):
     below: Entry
 
 
+class Returned(NamedTuple):
+    """A head called an activation that began with entry `callee` and ended in `control`."""
+
+    caller: Head
+    callee: Entry
+    control: int
+
+
 class Reachable:
     """`nearest_only`: look no farther than the nearest errors are. `is_complete` says whether all was looked at."""
 
@@ -49,7 +57,12 @@ class Reachable:
         """What stands at the bottom of the stack, below the roots."""
         self.errors: list[tuple[Entry, Head]] = []
         """Heads in error states, nearest first."""
+        self.before: list[dict[Head, Head | Returned]] = []
+        """For each entry and head where a shortest way to it comes from, within the activation."""
+        self.call_heads: list[Head] = []
+        """For each entry the head that called it first, on the first of its frames."""
         self._numbers: dict[Head, Entry] = {}
+        self._callers_of: dict[tuple[Entry, Frame], Head] = {}
         self._buckets: list[list[tuple[Entry, Head]]] = [[]]
         with without_cycle_collection():
             self._explore()
@@ -71,6 +84,8 @@ class Reachable:
         self.callers.append({})
         self.exits.append({})
         self.pops.append({})
+        self.before.append({})
+        self.call_heads.append(NO_HEAD)
         return len(self.entries) - 1
 
     def _put(self, level: int, entry: Entry, head: Head) -> None:
@@ -101,7 +116,7 @@ class Reachable:
             following_bucket = buckets[level + 1]
             # The bucket may grow while it is worked off.
             for entry, head in buckets[level]:
-                here = self.distance[entry]
+                here, before = self.distance[entry], self.before[entry]
                 distance = here[head]
                 if self.depth[entry] + distance != level:
                     continue
@@ -117,9 +132,10 @@ class Reachable:
                         known = here.get(following)
                         if known is None or known > distance:
                             here[following] = distance
+                            before[following] = head
                             following_bucket.append((entry, following))
                     else:
-                        self._call(entry, target * count + first, second, distance)
+                        self._call(entry, head, target * count + first, second, distance)
             buckets[level] = []
             level += 1
             if self._nearest_only and self.errors:
@@ -128,14 +144,18 @@ class Reachable:
             while len(buckets) > level and not buckets[-1]:
                 buckets.pop()
 
-    def _call(self, entry: Entry, head: Head, symbol: int, distance: int) -> None:
+    def _call(self, entry: Entry, caller: Head, head: Head, symbol: int, distance: int) -> None:
         callee = self.entry(head, self.depth[entry] + distance)
         frame = Frame(symbol, entry)
-        if frame in self.callers[callee]:
+        callers = self.callers[callee]
+        if frame in callers:
             return
-        self.callers[callee][frame] = distance
+        if not callers:
+            self.call_heads[callee] = caller
+        callers[frame] = distance
+        self._callers_of[callee, frame] = caller
         for control, steps in self.exits[callee].items():
-            self._return(entry, control, symbol, distance + steps)
+            self._return(entry, Returned(caller, callee, control), symbol, distance + steps)
 
     def _leave(self, entry: Entry, head: Head, control: int, distance: int) -> None:
         heads = self.pops[entry].setdefault(control, [])
@@ -144,12 +164,14 @@ class Reachable:
             return
         self.exits[entry][control] = distance
         for frame, steps in self.callers[entry].items():
-            self._return(frame.below, control, frame.symbol, steps + distance)
+            caller = self._callers_of.get((entry, frame), NO_HEAD)
+            self._return(frame.below, Returned(caller, entry, control), frame.symbol, steps + distance)
 
-    def _return(self, entry: Entry, control: int, symbol: int, distance: int) -> None:
-        head = control * self.product.symbol_count + symbol
+    def _return(self, entry: Entry, returned: Returned, symbol: int, distance: int) -> None:
+        head = returned.control * self.product.symbol_count + symbol
         here = self.distance[entry]
         known = here.get(head)
         if known is None or known > distance:
             here[head] = distance
+            self.before[entry][head] = returned
             self._put(self.depth[entry] + distance, entry, head)

@@ -16,6 +16,7 @@ from mcveto.logic.solver import MemoryModel, Solver, make_solver
 from mcveto.logic.terms import Term, free_variables
 from mcveto.machine.faults import Fault, Unsupported
 from mcveto.machine.interpreter import Interpreter
+from mcveto.machine.memory import EXECUTE
 from mcveto.machine.pcode import FreshOrigin, Instruction, Space
 from mcveto.machine.symbolic import SymbolicDomain
 from mcveto.machine.symbolic_memory import SymbolicMemory
@@ -25,6 +26,8 @@ from mcveto.program.program import Program
 LONGEST_CHAIN = 24
 MOST_TARGETS = 512
 _MOST_WAYS = 64
+# Targets that are no code: beyond so many, nothing limits the jump as far as can be seen.
+_MOST_ASTRAY = 4
 _MOST_QUESTIONS = 2 * MOST_TARGETS
 _SECONDS = 5.0
 
@@ -125,6 +128,7 @@ class JumpTargets:
         if target.op == "const" and not conditions:
             return {int(target.data)}
         found: set[int] = set()
+        astray = 0
         image = ImageFacts(self._program, at_entry=False)
         formula = [*conditions, target]
         variables = free_variables(formula)
@@ -145,12 +149,18 @@ class JumpTargets:
                     continue
                 value = truth[-1]
                 found.add(value)
-                if len(found) > MOST_TARGETS:
+                astray += not self._is_code(value)
+                if len(found) > MOST_TARGETS or astray > _MOST_ASTRAY:
                     return None
                 solver.add(t.ne(target, t.const(value, target.width)))
             return None
         finally:
             solver.pop()
+
+    def _is_code(self, pc: int) -> bool:
+        program = self._program
+        region = program.space.region_at(program.decoder.row.code_address(pc))
+        return pc in program.hooks or (region is not None and bool(region.permissions & EXECUTE))
 
 
 def _repeats(instruction: Instruction) -> bool:

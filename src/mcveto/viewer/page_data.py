@@ -130,6 +130,7 @@ def verdict_pages(
     else:
         data["story"], data["tries"] = unknown_story(verdict)
     _add_history(data, program, code, history, attached.automata)
+    _name_calls(data, program)
     return data
 
 
@@ -181,6 +182,15 @@ def _inputs(inputs: Iterable[VerdictInput | ConsumedInput]) -> list[Data]:
             }
         )
     return found
+
+
+def _name_calls(data: Data, program: Program) -> None:
+    """Names the input functions that have names."""
+    names = {
+        f"call of {address:#x}": f"call of {name} ({address:#x})" for name, address in program.image.symbols.items()
+    }
+    for item in (*data["inputs"], *(item for trace in data["traces"] for item in trace["inputs"])):
+        item["where"] = names.get(item["where"], item["where"])
 
 
 def _automaton_record(automaton: Typestate) -> Data:
@@ -418,6 +428,7 @@ def machine_pages(
     _add_history(data, program, code, verdict.history, [automaton])
     if verdict.history is None:
         data["timeline"]["why_empty"] = "traces were tried one by one; there is no search to replay"
+    _name_calls(data, program)
     return data
 
 
