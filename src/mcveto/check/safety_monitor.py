@@ -260,6 +260,8 @@ class Monitor:
         function = layout.function_at(instruction.pc)
         places = {own.top + distance for _, distance in function.saved} if function is not None else set()
         is_direct = size == self._word and address in places and layout.is_direct(instruction, not is_write)
+        if self._link is None and not is_write and size == self._word and function is not None:
+            is_direct = is_direct or bool(link_use(self._program.decoder, instruction).restores)
         if is_direct and (not is_write or layout.saves(instruction.pc)):
             own.low = min(own.low, address) if is_write else max(own.low, address + size)
             return

@@ -38,6 +38,7 @@ _CALLEE_SAVED = {
 _MOST_INSTRUCTIONS = 20_000
 _ENTRY = 0
 _LARGEST_ELEMENT = 256
+_DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,8 @@ class Function:
     formed: set[Place] = field(default_factory=set)
     strides: dict[Place, int] = field(default_factory=dict)
     """Of objects that are accessed at an index: how far elements are apart, where the code says so."""
+    pops: int = 0
+    """How many bytes of arguments it takes off the stack when it returns."""
     instructions: int = 0
     is_unoptimised: bool = False
     """Whether the program's code keeps its variables in frames."""
@@ -153,9 +156,7 @@ class FrameLayout:
         self._left = _MOST_INSTRUCTIONS
         waiting = [program.entry]
         while waiting and self._left > 0:
-            entry = waiting.pop()
-            if entry not in self.functions and entry not in program.hooks:
-                waiting += self._analyse(entry)
+            waiting += self._analysed(waiting.pop(), 0)
         for pc in self._unclear:
             self.states.pop(pc, None)
         self._judge_optimisation()
@@ -196,12 +197,18 @@ class FrameLayout:
 
     # One function.
 
-    def _analyse(self, entry: int) -> list[int]:
+    def _analysed(self, entry: int, depth: int) -> list[int]:
+        """Analyses a function once, after those that it calls; returns what is left to do."""
+        if entry in self.functions or entry in self._program.hooks:
+            return []
+        return [entry] if depth > _DEEPEST else self._analyse(entry, depth)
+
+    def _analyse(self, entry: int, depth: int) -> list[int]:
         function = self.functions[entry] = Function(entry, self._word, self._row.overlay == "x86")
         start: State = {register: Value(saved=register) for register in self.saved_registers}
         start[self.pointer] = Value((_ENTRY, 0))
         states: dict[int, State] = {entry: start}
-        calls: list[int] = []
+        later: list[int] = []
         waiting = [entry]
         while waiting and self._left > 0:
             pc = waiting.pop()
@@ -211,11 +218,25 @@ class FrameLayout:
             self._left -= 1
             evaluation = self.evaluate(instruction, dict(states[pc]))
             called, following = self._successors(instruction)
-            calls += called
+            for other in called:
+                later += self._analysed(other, depth + 1)
             after = evaluation.state
+            if any(op.opcode == "RETURN" for op in instruction.ops):
+                top = after.get(self.pointer)
+                if (
+                    top is not None
+                    and top.place is not None
+                    and top.place[0] == _ENTRY
+                    and self._row.pushes_return_address
+                ):
+                    function.pops = max(0, top.place[1] - self._word)
             if called or any(op.opcode == "CALLIND" for op in instruction.ops):
                 kept = {self.pointer, *self.saved_registers}
                 after = {register: value for register, value in states[pc].items() if register in kept}
+                top = after.get(self.pointer)
+                pops = max((self.functions[other].pops for other in called if other in self.functions), default=0)
+                if top is not None and pops:
+                    after[self.pointer] = _sum(top, Value(number=pops)) or Value()
             for successor in following:
                 old = states.get(successor)
                 new = after if old is None else {r: v for r, v in old.items() if after.get(r) == v}
@@ -230,7 +251,7 @@ class FrameLayout:
             instruction = self._fetch(pc)
             if instruction is not None:
                 self._collect(function, instruction, self.evaluate(instruction, dict(state)))
-        return calls
+        return later
 
     def _fetch(self, pc: int) -> Instruction | None:
         if pc in self._program.hooks:

@@ -174,7 +174,8 @@ class _Guarding:
         loads = set[int]()
         for index, op in enumerate(self._source.ops):
             value = evaluation.inputs[index][0] if op.opcode == "LOAD" else None
-            if value is not None and value.is_direct and value.place in function.saved:
+            is_popped = self._row.pushes_return_address and index in self._use.restores
+            if is_popped or (value is not None and value.is_direct and value.place in function.saved):
                 loads.add(index)
         return layout.saves(self._source.pc), frozenset(loads)
 
