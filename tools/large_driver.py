@@ -5,8 +5,9 @@
 A driver is many handlers between a few shared helpers. Each handler takes and releases the lock under a condition
 that depends on its data and is evaluated twice (bits, comparisons, tables, remembered flags), on ways with loops,
 error exits and switches. `--kind chain` calls every handler once, `dispatch` serves requests in a loop without end
-through a switch, `tree` goes through functions that call functions. The version `bug` has one mistake, in one handler,
-which only some inputs show. `--lines` counts the lines of PowerPC assembly, approximately. Writes NAME.c, NAME.elf,
+through a switch, `tree` goes through functions that call functions; `driver_shapes` has the other kinds. The version
+`bug` has one mistake, in one handler, which only some inputs show. `--lines` counts the lines of PowerPC assembly,
+approximately. Writes NAME.c, NAME.elf,
 NAME.sym.elf and NAME.yaml, built like the other examples (with their `locks.c`), and prints the number of instructions.
 """
 
@@ -20,10 +21,11 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+import driver_shapes
 from build_examples import ROOT, Build, make, read_targets
 from elftools.elf.elffile import ELFFile
 
-KINDS = ("chain", "dispatch", "tree")
+KINDS = ("chain", "dispatch", "tree", *driver_shapes.KINDS)
 VERSIONS = ("fix", "bug")
 LOCKS = (("spin_lock();", "spin_unlock();"), ("spin_lock_irq();", "spin_unlock_irq();"),
          ("saved = spin_lock_irqsave();", "spin_unlock_irqrestore(saved);"))  # fmt: skip
@@ -148,6 +150,8 @@ class Handler:
 
 def program(seed: int, statements: int, kind: str, is_wrong: bool) -> str:
     """The C text of a driver with about so many statements."""
+    if kind in driver_shapes.KINDS:
+        return driver_shapes.program(seed, statements, kind, is_wrong)
     draw = random.Random(f"driver {seed} {kind}")
     size = draw.choice([20, 40, 80])
     count = max(statements // size, 4)

@@ -204,6 +204,13 @@ class Order:
             state.place = place._replace(pc=pc, loops=loops)
         self._key(state)
 
+    def note_jumps(self, state: PathState, source: int, targets: list[int]) -> None:
+        """Edges that are all new at once: the order is found once, not once for each."""
+        assert state.place is not None
+        graph = self.function(state.place.function)
+        for target in targets:
+            graph.note_edge(source, target)
+
     def function(self, entry: int) -> Function:
         found = self._functions.get(entry)
         if found is None:

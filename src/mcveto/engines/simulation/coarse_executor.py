@@ -30,6 +30,7 @@ FEW_CELLS = 32
 MOST_ENTRIES = 8192
 MOST_NODES = 400
 MOST_PLACES = 512
+MOST_LISTED = 1024
 MOST_TARGETS = 512
 LONGEST_CONDITION = 60
 _SUMS = frozenset({"INT_ADD", "INT_SUB"})
@@ -56,6 +57,8 @@ class CoarseExecutor(Executor):
         self.matters: Callable[[PathState], bool] = lambda state: True
         """Whether it is worth asking which ways the branch of a state's block can go."""
         self._tables: dict[Term, tuple[Term, list[int], list[int]]] = {}
+        self._lists: dict[Term, Term] = {}
+        """Of what was read from a table of code: which entries it can be."""
         self.forked = False
         """Whether the block just executed could go several ways."""
         self.recorder: CoarseRecorder = CoarseRecorder()
@@ -185,10 +188,19 @@ class CoarseExecutor(Executor):
             entries = self._entries(address, bounds, size, not region.permissions & WRITE)
             if entries:
                 self._tables[value] = (address, [cell for cell, _ in entries], [entry for _, entry in entries])
+                distinct = sorted({entry for _, entry in entries})
+                if len(distinct) <= MOST_LISTED and all(self._is_code(entry) for entry in distinct):
+                    self._lists[value] = t.disj([t.eq(value, t.const(entry, value.width)) for entry in distinct])
+        if value in self._lists:
+            self._state.path.add(self._lists[value])
         return value
 
+    def _is_code(self, address: int) -> bool:
+        region = self._program.space.region_at(self._row.code_address(address))
+        return region is not None and bool(region.permissions & EXECUTE)
+
     def _few_cells(self, address: Term, bounds: tuple[int, int]) -> list[int]:
-        return _cells(address, bounds, FEW_CELLS) or values_of(address, self._state.path, FEW_CELLS)
+        return values_of(address, self._state.path, FEW_CELLS) or _cells(address, bounds, FEW_CELLS)
 
     def _entries(self, address: Term, bounds: tuple[int, int], size: int, is_fixed: bool) -> list[tuple[int, int]]:
         """The cells of a table that can be read, with their contents; none if it is no table, or not one of code
@@ -201,10 +213,8 @@ class CoarseExecutor(Executor):
             entry = self._domain.memory.load(cell, size)
             if not isinstance(entry, int):
                 return []
-            if not is_fixed and entry:
-                region = self._program.space.region_at(self._row.code_address(entry))
-                if region is None or not region.permissions & EXECUTE:
-                    return []
+            if not is_fixed and entry and not self._is_code(entry):
+                return []
             found.append((cell, entry))
         return found
 

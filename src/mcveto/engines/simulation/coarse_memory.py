@@ -21,16 +21,14 @@ class Unknowns:
     def __init__(self) -> None:
         self.count = 0
         self.origins: dict[Term, tuple[object, ...]] = {}
+        self.first: dict[tuple[object, ...], int] = {}
+        """How many there were when a join first made something else of a place."""
         self.bounds: set[Term] = set()
         """What joins guessed about them, and no branch decided."""
 
     def fresh(self, bits: int) -> Term:
         self.count += 1
         return t.var(f"any!{self.count}", bits)
-
-    def number(self, variable: Term) -> int:
-        """Which of all variables it was."""
-        return int(str(variable.data).partition("!")[2])
 
 
 class CoarseMemory(PathMemory):

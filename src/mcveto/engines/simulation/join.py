@@ -37,6 +37,7 @@ LARGEST_ELEMENT = 1 << 12
 MOST_ELEMENTS = 1 << 16
 MOST_PLACES = 512
 MOST_LISTED = 1024
+SLOW = 64
 Pair = tuple[Value, Value]
 
 
@@ -46,10 +47,16 @@ class Joins:
         self._executor = executor
         self._layout = program.decoder.layout
         self._table = table
+        (pointer,) = self._layout.named(program.decoder.row.stack_pointer)
+        first = program.registers.get(pointer.cell.number)
+        self._stack = None if first is None else program.space.region_at(first - 1)
 
     # Joining.
 
-    def joined(self, first: PathState, second: PathState, is_loop: bool) -> PathState:
+    def joined(self, first: PathState, second: PathState, is_loop: bool, guesses: bool = True) -> PathState:
+        """`guesses`: whether bounds of all that a loop changes are guessed, not only of what counts slowly; a wrong
+        guess costs a turn."""
+        self._guesses = guesses
         self._pairs: dict[tuple[int, Value, Value], Term] = {}
         self._elements: dict[Pair, Term] = {}
         self._indices: list[tuple[Term, Value, Value]] = []
@@ -87,6 +94,7 @@ class Joins:
         if a is b or (type(a) is int and a == b and type(b) is int):
             return a
         if self._gate is not None and _is_choice(a) and _is_choice(b):
+            self._origin(where)
             return as_value(t.ite(self._gate, as_term(a, bits), as_term(b, bits)))
         found = self._pairs.get((bits, a, b))
         if found is None:
@@ -94,8 +102,13 @@ class Joins:
             if strided is not None:
                 return strided
             found = self._pairs[bits, a, b] = self._fresh(bits, where)
-            self._enclose(found, a, b, bits)
+            if self._guesses or (_counts(a, b) and (where[0] == "register" or self._on_stack(where[1]))):
+                self._enclose(found, a, b, bits)
         return found
+
+    def _on_stack(self, address: object) -> bool:
+        assert isinstance(address, int)
+        return self._stack is not None and self._stack.start <= address < self._stack.end
 
     def _strided(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value | None:
         """Two of a few places at equal distances, start + distance * index: so is what stands for both."""
@@ -107,7 +120,7 @@ class Joins:
             if first is not None and second is not None:
                 index = as_term(self._value(first, second, bits, where), bits)
                 return as_value(t.add(t.mul(index, t.const(element[0], bits)), t.const(element[1], bits)))
-        if self._is_loop:
+        if self._is_loop or not (self._may_be_place(a) and self._may_be_place(b)):
             return None
         known = self._elements.get((a, b))
         if known is not None:
@@ -132,6 +145,12 @@ class Joins:
         new = self._elements[a, b] = t.add(t.mul(index, t.const(distance, bits)), t.const(together[0], bits))
         return new
 
+    def _may_be_place(self, value: Value) -> bool:
+        """Whether it is worth looking at what a value can be."""
+        if isinstance(value, int):
+            return value > 0xFFF and self._program.space.region_at(value) is not None
+        return value.op in ("var", "ite", "zext") or (value.op == "lin" and len(value.args) <= 2)
+
     def _places(self, value: Value, path: Path) -> list[int]:
         """The few addresses within one region that a value can be."""
         places = [value] if isinstance(value, int) else values_of(value, path, MOST_LISTED)
@@ -139,10 +158,17 @@ class Joins:
         return places if region is not None and places[-1] < region.end else []
 
     def _fresh(self, bits: int, where: tuple[object, ...]) -> Term:
+        origin = self._origin(where)
         found = self._executor.unknowns.fresh(bits)
-        place = self._second.place
-        self._executor.unknowns.origins[found] = (*where, place.function if place is not None else 0)
+        self._executor.unknowns.origins[found] = origin
         return found
+
+    def _origin(self, where: tuple[object, ...]) -> tuple[object, ...]:
+        place = self._second.place
+        origin = (*where, place.function if place is not None else 0)
+        unknowns = self._executor.unknowns
+        unknowns.first.setdefault(origin, unknowns.count)
+        return origin
 
     def _enclose(self, new: Term, a: Value, b: Value, bits: int) -> None:
         """Two addresses in one region: the variable is between them. In a loop, at least not below both."""
@@ -395,6 +421,11 @@ def _gate(first: list[Term], second: list[Term]) -> Term | None:
         if term not in denied and t.bnot(term) in denied and len(t.postorder([term])) <= MOST_GATE:
             return term
     return None
+
+
+def _counts(a: Value, b: Value) -> bool:
+    """Whether two values are close together, as those of a counter are."""
+    return isinstance(a, int) and isinstance(b, int) and abs(a - b) <= SLOW
 
 
 def _element(value: Value) -> tuple[int, int] | None:

@@ -38,6 +38,7 @@ from mcveto.engines.simulation.relevance import Relevance
 from mcveto.engines.simulation.representatives import RunExecutor
 from mcveto.engines.state import Calls, PathState, Place
 from mcveto.logic.terms import Term
+from mcveto.machine.pcode import Transfer
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
@@ -53,6 +54,8 @@ SHARE_OF_SEARCH = 0.5
 STRETCH = 2000
 MOST_CHECKPOINTS = 16
 DEEPEST_RECURSION = 3
+# Instructions; what a turn costs that is made once more because a guess was wrong.
+LONG_TURN = 20_000
 
 Apart = tuple[object, ...]
 """A place whose values are kept apart: ("memory", address, size, function) or ("register", number, function)."""
@@ -138,6 +141,8 @@ class Simulation:
         self._heads: dict[Key, tuple[PathState, int]] = {}
         """States at the heads of loops, with their number in the record."""
         self._joined: dict[Key, int] = {}
+        self._entered: dict[Key, int] = {}
+        """The instructions that had been executed when a head was executed last."""
         self._open: dict[str, None] = {}
         self._values: dict[Apart, set[object]] = {}
         self._pushed = 0
@@ -309,6 +314,8 @@ class Simulation:
                 found = self._hit(lost, node, f"return at {source:#x}")
                 if found is not None:
                     return found
+            if len(result.successors) > 2 and result.successors[0][0] is Transfer.JUMP:
+                self._order.note_jumps(result.successors[0][1], source, [to.pc for _, to in result.successors])
             for transfer, successor in result.successors:
                 self._order.move(successor, transfer, source)
                 moved.append(successor)
@@ -344,7 +351,9 @@ class Simulation:
                 self._open[f"the loop at {place.pc:#x} does not come to rest"] = None
                 return None
             if old is not None:
-                slot.state = self._joins.joined(old[0], state, is_loop=True)
+                is_cheap = self._executor.instructions - self._entered.get(where, 0) < LONG_TURN
+                slot.state = self._joins.joined(old[0], state, is_loop=True, guesses=is_cheap)
+        self._entered[where] = self._executor.instructions
         # Executing a state uses it up.
         self._heads[where] = _again(slot.state), self._executor.recorder.upcoming
         return marks
@@ -396,9 +405,8 @@ class Simulation:
                     number = self._apart[item] = len(self._apart)
                     self._apart_in.setdefault(item[-1], []).append((number, item))  # type: ignore[arg-type]
                     # What was joined there earlier would still be one state.
-                    return min(
-                        self._unknowns.number(v) for v, other in origins.items() if self._place_of(other) == item
-                    )
+                    first = self._unknowns.first
+                    return min(number for other, number in first.items() if self._place_of(other) == item)
         return None
 
     def _place_of(self, origin: Apart) -> Apart:

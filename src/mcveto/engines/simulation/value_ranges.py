@@ -79,7 +79,12 @@ def _listed(conjunct: Term, term: Term) -> set[int] | None:
     if conjunct.op != "or":
         return None
     values: set[int] = set()
-    for way in conjunct.args:
+    pending = list(conjunct.args)
+    while pending:
+        way = pending.pop()
+        if way.op == "or":
+            pending.extend(way.args)
+            continue
         if way.op != "eq" or term not in way.args:
             return None
         other = way.args[1] if way.args[0] is term else way.args[0]
