@@ -74,12 +74,16 @@ def problem(proved: Proved, claim: Certificate) -> str:
     return check(sealed(claim), proved[0].image, Effort(timeout=60)).problem
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_checker_accepts_a_claim_about_all_cells(proved: Proved) -> None:
     claim = proved[1]
     assert [item.name for item in claim.history] == [ANY_CELL]
     assert problem(proved, claim) == ""
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_checker_refuses_wrong_claims_about_all_cells(proved: Proved) -> None:
     _, claim = proved
 
@@ -98,6 +102,8 @@ def test_the_checker_refuses_wrong_claims_about_all_cells(proved: Proved) -> Non
     assert problem(proved, replaced("(bvshl (concat", "(bvor #xffffffff (concat"))
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_variable_that_is_set_or_bound_is_not_anything(proved: Proved) -> None:
     """What is claimed for one value may not be used for others."""
     _, claim = proved
