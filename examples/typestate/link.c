@@ -1,5 +1,5 @@
-/* A state machine in a loop without end: it is left by request 99. Compilers know that there are no other states, and
-   jump through a table without looking. MISSING=1 forgets to release the lock when it is done with sending. */
+/* A state machine in a loop without end: it is left by request 99, or after some ROUNDS. Compilers know that there are
+   no other states, and may jump through a table without looking. MISSING=1 forgets to release the lock when it is done with sending. */
 #include "start.h"
 
 OPAQUE void lock(void) { __asm__ volatile(""); }
@@ -9,10 +9,18 @@ enum { OFF, IDLE, RECEIVING, SENDING, FAILED };
 
 OPAQUE int main(void) {
   int state = OFF;
+#ifdef ROUNDS
+  int turns = 0;
+#endif
   for (;;) {
     int event = choice();
+#ifdef ROUNDS
+    if (++turns > ROUNDS)
+      break;
+#else
     if (event == 99)
       break;
+#endif
     switch (state) {
     case OFF:
       if (event == 1)

@@ -204,3 +204,30 @@ def test_comparing_a_text_never_faults(target: str) -> None:
     )
     watched = watch(example(target, "handles-WRONG-0"), automaton).program
     assert watched.machine(InputSource([7], 0)).run(10_000).kind == "halted"
+
+
+def test_the_end_behind_instructions_that_do_nothing() -> None:
+    """Loops are aligned with instructions that have no operations: the function goes on behind them."""
+    program = example("x86-32", "server-MISSING-1")
+    watched = watch(program, find_typestate("lock"))
+    (end,) = [pc for pc, events in watched.events.items() if "end" in events]
+    assert end > program.image.symbols["main"]
+    machine = watched.program.machine(InputSource([2, 0], 0))
+    outcome = machine.run(1_000)
+    assert outcome.kind == "target" and watched.errors[outcome.pc][1] == "the program ends with the lock held"
+
+
+def test_returns_known_by_their_calls() -> None:
+    """The function jumps through a table that nothing limits: a run that enters it otherwise is not supported."""
+    program = example("x86-32", "rounds-MISSING-1")
+    watched = watch(program, find_typestate("lock"))
+    main, start = program.image.symbols["main"], program.image.symbols["_start"]
+    (end,) = [pc for pc, events in watched.events.items() if "end" in events]
+    assert start < end < start + 32
+    hooks = watched.program.hooks
+    assert any(op.opcode == "TRAP" for op in hooks[main].ops) and any(op.opcode == "TRAP" for op in hooks[end].ops)
+    outcome = watched.program.machine(InputSource([1, 3, 5, 0, 0, 0, 0], 0)).run(1_000)
+    assert outcome.kind == "target" and watched.errors[outcome.pc][1] == "the program ends with the lock held"
+    astray = watched.program.machine(InputSource([0], 0))
+    astray.pc = main
+    assert astray.run(1_000).kind == "unsupported"

@@ -286,6 +286,7 @@ def _jumps(program: Program, instruction: Instruction) -> Iterator[tuple[int, st
             yield target.offset | (instruction.pc & row.mode_mask), "jump"
         elif op.opcode == "BRANCHIND":
             yield -1, "computed"
-    if ways and ways[-1] not in ("BRANCH", "BRANCHIND", "RETURN"):
+    # An instruction that does nothing has no operations; control goes on behind it.
+    if instruction.size and (not ways or ways[-1] not in ("BRANCH", "BRANCHIND", "RETURN")):
         following = (instruction.pc + instruction.size) & row.address_mask
         yield following, "after call" if {"CALL", "CALLIND"} & set(ways) else "fall"
