@@ -37,7 +37,7 @@ from mcveto.program.program import Program
 
 MAX_TARGETS = 512
 # Of a jump that can go anywhere, and how many places are asked about to find that out.
-WILD_TARGETS = 16
+WILD_TARGETS = 4
 PROBES = 5
 MAX_CODES = 512
 LOAD_CELLS = 256

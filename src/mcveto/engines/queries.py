@@ -73,6 +73,7 @@ class Queries:
         self._facts: dict[int, Term] = {}
         self.refuted: dict[frozenset[Term], None] = {}
         """Conjunctions that have no model: what was left out was left out because of them."""
+        self._bounds: dict[tuple[Term, int, frozenset[Term]], tuple[int, int] | None] = {}
         self._no_model: dict[frozenset[Term], frozenset[Term]] = {}
         self.used: set[Term] = set()
         """Conjuncts that sufficed for a "no", until somebody takes them."""
@@ -178,6 +179,13 @@ class Queries:
 
     def bounds(self, path: Path, term: Term, base: Model, widest: int) -> tuple[int, int] | None:
         """The least and greatest value of a term, if they are at most `widest` apart and can be found."""
+        # A block may go through the same pointer again and again.
+        key = term, widest, frozenset(path.about([term]))
+        if key not in self._bounds:
+            self._bounds[key] = self._new_bounds(path, term, base, widest)
+        return self._bounds[key]
+
+    def _new_bounds(self, path: Path, term: Term, base: Model, widest: int) -> tuple[int, int] | None:
         here = base.value(term)
         greatest = self._extreme(path, term, base, here, widest, 1)
         if greatest is None:
