@@ -30,7 +30,7 @@ from mcveto.program.program import Program
 # Characters in all invariants together; more is of no use to anybody.
 MAX_TEXT = 1 << 27
 # Registers and bytes that are spoken of: as many are written and checked in some seconds, also if nobody asked for it.
-FEW_VALUES = 400_000
+FEW_VALUES = 150_000
 
 Claim = tuple[str, int, int, Value]
 """What is where: in a register ("register", its number, 0), in a word ("bytes", its address, its size), in all of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -24,13 +25,13 @@ TABLE_TARGET = 0x101E
 ANYWHERE = "8b01 c3 90"
 
 
-def raw(tmp_path: Path, code: str, target: int) -> Program:
-    """Code at 0x1000 and 0x500 bytes of data at 0x2000."""
+def raw(tmp_path: Path, code: str, target: int, size: int = 0x1000) -> Program:
+    """Code at 0x1000 and 0x500 bytes of data behind it."""
     file = tmp_path / "code"
-    file.write_bytes(bytes.fromhex(code).ljust(0x1000, b"\x90") + bytes(0x500))
+    file.write_bytes(bytes.fromhex(code).ljust(size, b"\x90") + bytes(0x500))
     regions = [
-        {"at": 0x1000, "size": 0x1000, "permissions": "rx"},
-        {"at": 0x2000, "size": 0x500, "permissions": "rw"},
+        {"at": 0x1000, "size": size, "permissions": "rx"},
+        {"at": 0x1000 + size, "size": 0x500, "permissions": "rw"},
     ]
     spec = {"arch": "x86-32", "base": 0x1000, "entry": 0x1000, "regions": regions, "properties": [{"reach": [target]}]}
     return load_program(str(file), parse_spec(spec, "spec"))
@@ -183,3 +184,38 @@ def test_how_much_is_watched_is_in_the_certificate() -> None:
         assert "can be watched" in problem(from_data({**as_data(certificate), "watched": watched}), program)
     more = {**as_data(certificate), "watched": [certificate.watched[0] + 1, certificate.watched[1]]}
     assert problem(from_data(more), program) in ("", "its assumptions are not those of the program")
+
+
+def straight(tmp_path: Path, length: int) -> float:
+    """Processor seconds for a certificate of so many locations, each a single instruction."""
+    program = raw(tmp_path, "90" * length + "c3 90", 0x1000 + length + 1, length + 0x100)
+    pointer = next(
+        value for cell, value in program.registers.items() if program.decoder.layout.cells[cell].name == "ESP"
+    )
+    returns = f"(= (concat (select mem #x{pointer + 3:08x}) (select mem #x{pointer + 2:08x}) "
+    returns += f"(select mem #x{pointer + 1:08x}) (select mem #x{pointer:08x})) #x{program.return_sentinel:08x})"
+    data = as_data(certified(program, "symex"))
+    (location, *_) = data["locations"]
+    data["locations"] = [
+        {
+            **location,
+            "id": f"L{at}",
+            "pc": hex(0x1000 + at),
+            "code": ["90 NOP" if at < length else "c3 RET"],
+            "invariant": [[returns]],
+            "steps": [f"L{at + 1}" if at < length else "halt"],
+            "refuted": [],
+            "notes": [],
+        }
+        for at in range(length + 1)
+    ]
+    data["start"] = ["L0"]
+    started = process_time()
+    assert problem(from_data(data), program) == ""
+    return process_time() - started
+
+
+@pytest.mark.slow
+def test_ten_thousand_locations_take_linear_time(tmp_path: Path) -> None:
+    short, long = straight(tmp_path, 1250), straight(tmp_path, 10_000)
+    assert long < 20 * max(short, 0.5)
