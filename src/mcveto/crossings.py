@@ -21,6 +21,7 @@ class Crossed:
 
     def __init__(self) -> None:
         self._reason = ""
+        self._assumption = ""
 
     def without(self, attached: Attached, found: Verdict) -> Attached | None:
         """What to search next; None if the verdict stands."""
@@ -35,6 +36,12 @@ class Crossed:
         example = sorted_inputs("memory-safety", found.inputs)
         turns, judged = safety_violation(attached.plain, example)
         if isinstance(judged, SafetyViolation):
+            function = judged.facts.get("function")
+            if function is not None and attached.plain.spec.objects is None:
+                self._assumption = (
+                    f"variables of the frame of {function:#x} that the code and this run tell apart are objects of "
+                    "their own, not parts of one structure (`objects: together` in the spec lifts this)"
+                )
             return None
         first = next(iter(Crossings(attached.plain).of(example, turns, MAX_STEPS)), None)
         if first is not None and first.meaning == FIELD:
@@ -48,8 +55,11 @@ class Crossed:
         )
         return attached.watching(replace(guarded.watching, is_on=False))
 
-    def considered(self, found: Verdict) -> Verdict:
+    def considered(self, attached: Attached, found: Verdict) -> Verdict:
         """The verdict in the light of what was seen on the way."""
-        if not self._reason or found.kind == "violated":
+        if self._assumption:
+            return replace(found, assumptions=(*found.assumptions, self._assumption))
+        crossed = attached.guarded.crossed if attached.guarded is not None else None
+        if not self._reason or (found.kind == "violated" and (found.at is None or found.at != crossed)):
             return found
         return replace(found, kind="unknown", reason=self._reason, proof=None, evidence=None)

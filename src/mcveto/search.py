@@ -278,13 +278,13 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
 
     crossed = Crossed()
     found = _found(program, question, remaining, tell, history)
-    while remaining() > 0:
+    while True:
         other = attached.wider(found.reason) if found.kind == "unknown" else crossed.without(attached, found)
-        if other is None:
+        if other is None or remaining() <= 0:
             break
         attached, program = other, other.program
         found = _found(program, question, remaining, tell, history)
-    found = crossed.considered(found)
+    found = crossed.considered(attached, found)
     if history is not None:
         from mcveto.dpg.proof import Proof
 

@@ -179,7 +179,8 @@ def crossing_words(item: Crossing) -> Words:
     whose = "" if item.function is None else f" of the function at {item.function:#x}"
     text = f"{side} the variable {_span(item.low, item.low + item.extent)}{whose}"
     distance = abs(item.beyond)
-    return _access_words(item.address, item.size, item.is_write, "variable", item.low, item.extent, distance, text)
+    words = _access_words(item.address, item.size, item.is_write, "variable", item.low, item.extent, distance, text)
+    return words if item.function is None else Words(words.reason, {**words.facts, "function": item.function})
 
 
 def _access_words(
