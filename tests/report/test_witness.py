@@ -157,7 +157,7 @@ def test_a_proof_along_paths_is_closed(call: Call, tmp_path: Path) -> None:
     """Its invariants speak of registers, memory and values that they bind themselves."""
     import z3
 
-    spec = "examples/fig10/x86-32/ex5.yaml"
+    spec = "examples/drivers/x86-32/lock-safe-O0.yaml"
     code, (entry,), _ = entries(call, tmp_path, "verify", "--spec", spec, "--engine", "symex")
     assert code == 0
     program = load_program(None, load_spec(spec))

@@ -333,6 +333,9 @@ def _invariants(certificate: str, program: Program) -> Iterator[Invariant]:
     locations = content["locations"]
     # A proof along paths speaks of values that were read earlier: at an address, there are such values.
     earlier = {item["name"]: _sort(item["bits"], row.address_bits) for item in content.get("history", ())}
+    # One about all cells of memory speaks of any address: what some location there says of it holds for every one.
+    is_noted = any(location.get("notes") for location in locations)
+    general = {item["name"] for item in content.get("history", ()) if not item.get("begins") and not is_noted}
     claims: dict[int, list[str]] = {}
     count = itertools.count()
     for location in locations:
@@ -343,14 +346,19 @@ def _invariants(certificate: str, program: Program) -> Iterator[Invariant]:
         ]
         alternatives = [_all([_apart(next(count), literal) for literal in one]) for one in location["invariant"]]
         claim = _all([*places, _any(alternatives)])
-        bound = [
-            f"({name} {earlier[name]})" for name in dict.fromkeys(re.findall(r"[^\s()|]+", claim)) if name in earlier
-        ]
-        claim = f"(exists ({' '.join(bound)}) {claim})" if bound else claim
+        claim = _bound("exists", {name: sort for name, sort in earlier.items() if name not in general}, claim)
         claims.setdefault(int(location["pc"], 16), []).append(claim)
     heads = _loop_heads(locations)
     for pc in sorted(claims):
-        yield Invariant(row.code_address(pc), pc in heads, _any(list(dict.fromkeys(claims[pc]))))
+        told = _any(list(dict.fromkeys(claims[pc])))
+        told = _bound("forall", {name: earlier[name] for name in sorted(general)}, told)
+        yield Invariant(row.code_address(pc), pc in heads, told)
+
+
+def _bound(quantifier: str, sorts: dict[str, str], claim: str) -> str:
+    """The claim with its variables of these names bound."""
+    names = [name for name in dict.fromkeys(re.findall(r"[^\s()|]+", claim)) if name in sorts]
+    return f"({quantifier} ({' '.join(f'({name} {sorts[name]})' for name in names)}) {claim})" if names else claim
 
 
 def _sort(bits: int, address_bits: int) -> str:
