@@ -34,6 +34,8 @@ MAX_TRIED = 2_000
 TRIED_QUICKLY, QUICKLY, QUICK_TRACE = 10, 0.05, 2.0
 # So much of the time is for exploring all runs, where that was not enough and once more where the rest does not end.
 EXPLORING_FIRST, EXPLORING = 0.1, 0.4
+# In seconds, enough for most programs with finitely many states; others do not come to an end anyway.
+MOST_FIRST, MOST_EXPLORING = 3.0, 12.0
 # Traces that are tried, the part of the time for it, or the first undecided one, before exploring goes on.
 TRIED_FIRST = 40
 TRYING_FIRST = 0.2
@@ -258,13 +260,14 @@ class _Search:
         """Begins to explore, if that was not done yet."""
         if not self._has_begun:
             self._has_begun = True
-            self._explored.explore(EXPLORING_FIRST * self._seconds)
+            self._explored.explore(min(EXPLORING_FIRST * self._seconds, MOST_FIRST))
 
     def _go_on(self) -> None:
         """Goes on with it, once."""
         if not self._has_gone_on:
             self._has_gone_on = True
-            self._explored.explore(EXPLORING * (self._deadline - time.monotonic()))
+            most = max(MOST_EXPLORING, EXPLORING_FIRST * self._seconds / 2)
+            self._explored.explore(min(EXPLORING * (self._deadline - time.monotonic()), most))
 
     def _offer_runs(self) -> None:
         """Runs to an error that the exploration met show traces, also if it was not completed."""
