@@ -13,16 +13,21 @@ a formed address ends at the latest where the next place begins that is formed, 
 A place that is only written, or only read directly, is taken for an element: no variable is used that way.
 
 A place reached in two functions, or with two states of which nothing common remains, has no facts: what follows from
-them is then not checked, never assumed.
+them is then not checked, never assumed. Registers that a function saved are watched only if all of its code was
+followed to its returns: elsewhere an instruction could give them back that nothing is known of. Jump tables are
+followed (`jump_targets`); a jump out of a frame that is taken down is a call of another function.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from mcveto.machine.faults import Unsupported
 from mcveto.machine.isa.overlay import signed
 from mcveto.machine.pcode import Instruction, Op, Space, Varnode
+from mcveto.program.jump_targets import JumpTargets
 from mcveto.program.program import Program
 
 Place = tuple[int, int]
@@ -35,6 +40,7 @@ _CALLEE_SAVED = {
     "ppc32-be": tuple(f"r{n}" for n in range(14, 32)),
     "ppc32-le": tuple(f"r{n}" for n in range(14, 32)),
 }
+NOTHING_SAVED: Mapping[Place, Varnode] = MappingProxyType({})
 _MOST_INSTRUCTIONS = 20_000
 _ENTRY = 0
 _LARGEST_ELEMENT = 256
@@ -99,6 +105,9 @@ class Function:
     is_unoptimised: bool = False
     """Whether the program's code keeps its variables in frames."""
     saves: set[Place] = field(default_factory=set)
+    code: frozenset[int] = frozenset()
+    is_whole: bool = True
+    """Whether all of its code is known, to returns that leave nothing of the frame."""
     _borders: dict[int, list[int]] = field(default_factory=dict)
     _saved: frozenset[Place] | None = None
 
@@ -107,7 +116,7 @@ class Function:
         """Where registers of the caller are saved without a gap from the top of the frame down."""
         if self._saved is None:
             found: list[Place] = []
-            while (place := (_ENTRY, -self.word * (len(found) + 1))) in self.saves:
+            while self.is_whole and (place := (_ENTRY, -self.word * (len(found) + 1))) in self.saves:
                 found.append(place)
             self._saved = frozenset(found)
         return self._saved
@@ -154,11 +163,14 @@ class FrameLayout:
         self._unclear: set[int] = set()
         self._saves: dict[int, dict[int, Place]] = {}
         self._left = _MOST_INSTRUCTIONS
+        self._jumps = JumpTargets(program)
         waiting = [program.entry]
         while waiting and self._left > 0:
             waiting += self._analysed(waiting.pop(), 0)
         for pc in self._unclear:
             self.states.pop(pc, None)
+        for function in self.functions.values():
+            function.is_whole = function.is_whole and self._left > 0 and self._unclear.isdisjoint(function.code)
         self._judge_optimisation()
 
     def _judge_optimisation(self) -> None:
@@ -208,41 +220,49 @@ class FrameLayout:
         start: State = {register: Value(saved=register) for register in self.saved_registers}
         start[self.pointer] = Value((_ENTRY, 0))
         states: dict[int, State] = {entry: start}
+        ways: dict[int, set[int]] = {}
+        computed: dict[int, Instruction] = {}
+        saved_at: dict[Place, Varnode] = {}
         later: list[int] = []
         waiting = [entry]
         while waiting and self._left > 0:
             pc = waiting.pop()
             instruction = self._fetch(pc)
             if instruction is None:
+                function.is_whole = function.is_whole and pc in self._program.hooks
                 continue
             self._left -= 1
-            evaluation = self.evaluate(instruction, dict(states[pc]))
+            evaluation = self.evaluate(instruction, dict(states[pc]), saved_at)
+            after = evaluation.state
+            for op, values in zip(instruction.ops, evaluation.inputs, strict=True):
+                if op.opcode == "STORE" and (place := _saving(values)) is not None and values[1] is not None:
+                    assert values[1].saved is not None
+                    saved_at.setdefault(place, values[1].saved)
             called, following = self._successors(instruction)
+            if self._is_taken_down(after, start):
+                tails = [
+                    target for target in following if target != pc + instruction.size and self._leaves(instruction)
+                ]
+                following = [target for target in following if target not in tails]
+                for other in tails:
+                    later += self._analysed(other, depth + 1)
             for other in called:
                 later += self._analysed(other, depth + 1)
-            after = evaluation.state
             if any(op.opcode == "RETURN" for op in instruction.ops):
-                top = after.get(self.pointer)
-                if (
-                    top is not None
-                    and top.place is not None
-                    and top.place[0] == _ENTRY
-                    and self._row.pushes_return_address
-                ):
-                    function.pops = max(0, top.place[1] - self._word)
+                self._note_return(function, after)
             if called or any(op.opcode == "CALLIND" for op in instruction.ops):
-                kept = {self.pointer, *self.saved_registers}
-                after = {register: value for register, value in states[pc].items() if register in kept}
-                top = after.get(self.pointer)
-                pops = max((self.functions[other].pops for other in called if other in self.functions), default=0)
-                if top is not None and pops:
-                    after[self.pointer] = _sum(top, Value(number=pops)) or Value()
+                after = self._after_call(states[pc], called)
+            if instruction.ops and instruction.ops[-1].opcode == "BRANCHIND":
+                computed[pc] = instruction
             for successor in following:
-                old = states.get(successor)
-                new = after if old is None else {r: v for r, v in old.items() if after.get(r) == v}
-                if old is None or len(new) != len(old):
-                    states[successor] = new
-                    waiting.append(successor)
+                self._join(states, ways, pc, successor, after, waiting)
+            for jump in () if waiting else computed.values():
+                targets = self._targets(jump, entry, ways)
+                function.is_whole = function.is_whole and targets is not None
+                state = self.evaluate(jump, dict(states[jump.pc])).state
+                for target in sorted(targets or ()):
+                    self._join(states, ways, jump.pc, target, state, waiting)
+        function.code = frozenset(states)
         for pc, state in states.items():
             if self._owner.setdefault(pc, entry) != entry:
                 self._unclear.add(pc)
@@ -252,6 +272,52 @@ class FrameLayout:
             if instruction is not None:
                 self._collect(function, instruction, self.evaluate(instruction, dict(state)))
         return later
+
+    def _join(
+        self,
+        states: dict[int, State],
+        ways: dict[int, set[int]],
+        pc: int,
+        successor: int,
+        after: State,
+        waiting: list[int],
+    ) -> None:
+        """Control may go from one place to another, with that state."""
+        ways.setdefault(successor, set()).add(pc)
+        old = states.get(successor)
+        new = after if old is None else {r: v for r, v in old.items() if after.get(r) == v}
+        if old is None or len(new) != len(old):
+            states[successor] = new
+            waiting.append(successor)
+
+    def _targets(self, jump: Instruction, entry: int, ways: dict[int, set[int]]) -> set[int] | None:
+        """Where a computed jump goes as far as control flow is known by now; None if that is not certain."""
+        return self._jumps.of(jump, lambda pc: None if pc == entry else sorted(ways.get(pc, ())), self._fetch)
+
+    def _is_taken_down(self, state: State, start: State) -> bool:
+        """Whether everything that a function gives back is as it was at its entry."""
+        return all(state.get(register) == value for register, value in start.items())
+
+    def _leaves(self, instruction: Instruction) -> bool:
+        last = instruction.ops[-1] if instruction.ops else None
+        return last is not None and last.opcode == "BRANCH" and last.inputs[0].space is Space.RAM
+
+    def _note_return(self, function: Function, after: State) -> None:
+        top = after.get(self.pointer)
+        place = None if top is None else top.place
+        if place is None or place[0] != _ENTRY:
+            function.is_whole = False
+        elif self._row.pushes_return_address:
+            function.pops = max(0, place[1] - self._word)
+
+    def _after_call(self, state: State, called: list[int]) -> State:
+        kept = {self.pointer, *self.saved_registers}
+        after = {register: value for register, value in state.items() if register in kept}
+        top = after.get(self.pointer)
+        pops = max((self.functions[other].pops for other in called if other in self.functions), default=0)
+        if top is not None and pops:
+            after[self.pointer] = _sum(top, Value(number=pops)) or Value()
+        return after
 
     def _fetch(self, pc: int) -> Instruction | None:
         if pc in self._program.hooks:
@@ -286,8 +352,10 @@ class FrameLayout:
 
     # One instruction.
 
-    def evaluate(self, instruction: Instruction, state: State) -> Evaluation:
-        return Evaluation(self, instruction, state)
+    def evaluate(
+        self, instruction: Instruction, state: State, saved_at: Mapping[Place, Varnode] = NOTHING_SAVED
+    ) -> Evaluation:
+        return Evaluation(self, instruction, state, saved_at)
 
     def _collect(self, function: Function, instruction: Instruction, evaluation: Evaluation) -> None:
         saves: dict[int, Place] = {}
@@ -311,9 +379,10 @@ class FrameLayout:
                 at, value = evaluation.inputs[index][:2]
                 if value is not None and value.object is not None:
                     function.formed.add(value.object)
-                if at is not None and at.place is not None and at.is_direct and value is not None and value.saved:
-                    saves[index] = at.place
-                    function.saves.add(at.place)
+                place = _saving((at, value))
+                if place is not None:
+                    saves[index] = place
+                    function.saves.add(place)
             elif op.output in self.tracked and op.output != self.pointer:
                 value = evaluation.outputs[index]
                 if value is not None and value.formed is not None:
@@ -325,7 +394,9 @@ class FrameLayout:
 class Evaluation:
     """The values that the operations of an instruction read and write."""
 
-    def __init__(self, layout: FrameLayout, instruction: Instruction, state: State) -> None:
+    def __init__(
+        self, layout: FrameLayout, instruction: Instruction, state: State, saved_at: Mapping[Place, Varnode]
+    ) -> None:
         self.inputs: list[tuple[Value | None, ...]] = []
         self.outputs: list[Value | None] = []
         self.state = state
@@ -341,6 +412,10 @@ class Evaluation:
         for op in instruction.ops:
             read_now = tuple(read(varnode) for varnode in op.inputs)
             result = _apply(op, read_now, instruction.pc) if op.output is not None and op.output.size == word else None
+            if op.opcode == "LOAD" and read_now[0] is not None and read_now[0].is_direct:
+                back = saved_at.get(read_now[0].place) if read_now[0].place is not None else None
+                is_whole = op.output is not None and op.output.size == word
+                result = Value(saved=back) if back is not None and is_whole else None
             if result is not None and result.number is not None:
                 result = Value(number=(result.number + (mask // 2 + 1) & mask) - (mask // 2 + 1))
             if op.output == layout.pointer and result is not None:
@@ -361,6 +436,14 @@ class Evaluation:
                 del target[other]
             if result is not None:
                 target[op.output] = result
+
+
+def _saving(values: Sequence[Value | None]) -> Place | None:
+    """Where a store with that address and that value saves a register of the caller; None if it does not."""
+    at, value = values[:2]
+    if at is None or value is None or value.saved is None or not at.is_direct:
+        return None
+    return at.place
 
 
 def _is_copy(op: Op) -> bool:

@@ -83,7 +83,7 @@ class Provenance:
         is_model = instruction.mnemonic == "model"
         state = {self._pointer: Value((_MODEL, 0))} if is_model else dict(layout.states.get(instruction.pc, {}))
         self._before = dict(state)
-        self._evaluation = Evaluation(layout, instruction, state)
+        self._evaluation = layout.evaluate(instruction, state)
         self._function = layout.function_at(instruction.pc)
         self._temporaries: dict[Varnode, Varnode | None] = {}
         self._formed: dict[Place, Varnode | None] = {}
