@@ -361,7 +361,8 @@ class Executor:
                     taken = state.fork(goal, dict(state.registers), state.memory.copy(), model)
                     taken.path.add(here)
                     self._result.successors.append((transfer, taken))
-        for _ in range(WILD_TARGETS if wild else MAX_TARGETS):
+        most = WILD_TARGETS if wild else MAX_TARGETS
+        for _ in range(most):
             model = self._model()
             value = model.value(target)
             here = t.eq(target, t.const(value, target.width))
@@ -379,7 +380,8 @@ class Executor:
             assert isinstance(others, Model)
             state.path.add(t.bnot(here))
             state.model = others
-        self._gap(f"more than {MAX_TARGETS} targets of the jump at {self._instruction.pc:#x}")
+        astray = ", that lead anywhere" if wild else ""
+        self._gap(f"more than {most} targets of the jump at {self._instruction.pc:#x}{astray}")
 
     def _is_wild(self, state: PathState, target: Term) -> bool:
         """Whether a jump can go to all of a few places that nobody would choose, in more code than is enumerated."""

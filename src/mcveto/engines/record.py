@@ -116,17 +116,20 @@ class Recorder:
         self._given_up = True
         self.nodes.clear()
 
+    def _has_room(self, state: PathState) -> bool:
+        """Whether the state is recorded; from the first that is too much on, nothing is."""
+        self._values += len(state.registers) + len(state.memory.cells) + len(state.path.terms)
+        if self._values > MAX_VALUES and not self._given_up:
+            self.give_up()
+        return not self._given_up
+
     @property
     def upcoming(self) -> int:
         return len(self.nodes)
 
     def enter(self, state: PathState, block: tuple[Instruction, ...]) -> Accesses | None:
         """A state is about to be executed; None if nothing is recorded."""
-        if self._given_up:
-            return None
-        self._values += len(state.registers) + len(state.memory.cells) + len(state.path.terms)
-        if self._values > MAX_VALUES:
-            self.give_up()
+        if not self._has_room(state):
             return None
         number = len(self.nodes)
         origins = state.origins

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from mcveto.engines.memory import Value
-from mcveto.engines.record import MAX_VALUES, Accesses, Node, PathProof, Recorder, _live
+from mcveto.engines.record import Accesses, Node, PathProof, Recorder, _live
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.state import Arrival, Drawn, Joined, PathState
 from mcveto.logic import terms as t
@@ -53,11 +53,7 @@ def joined_arrivals(state: PathState, new: Iterable[tuple[Term, Value]]) -> tupl
 
 class CoarseRecorder(Recorder):
     def enter(self, state: PathState, block: tuple[Instruction, ...]) -> Accesses | None:
-        if self._given_up:
-            return None
-        self._values += len(state.registers) + len(state.memory.cells) + len(state.path.terms)
-        if self._values > MAX_VALUES:
-            self.give_up()
+        if not self._has_room(state):
             return None
         settle(state)
         number = len(self.nodes)

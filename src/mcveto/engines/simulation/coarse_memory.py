@@ -142,7 +142,11 @@ class CoarseMemory(PathMemory):
         for key in hit:
             del self.looked[key]
         if ranges:
-            self.looked[address, value.width // 8] = (value, ranges[0][0], ranges[-1][1])
+            self.looked[address, value.width // 8] = (
+                value,
+                min(low for low, _ in ranges),
+                max(high for _, high in ranges),
+            )
         self.journal.clear()
 
     def _forget(self, start: int, end: int) -> None:

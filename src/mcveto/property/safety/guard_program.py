@@ -149,7 +149,11 @@ def guard(program: Program, bounds: Bounds | None = None, watching: Watching | N
             program.space.address_bits,
             program.space.big_endian,
         ),
-        assumptions=(*program.assumptions, *assumptions(program, asked, has_heap, area), *_excuses(watching.excused)),
+        assumptions=(
+            *program.assumptions,
+            *assumptions(program, asked, has_heap, area, has_objects),
+            *_excuses(watching.excused),
+        ),
     )
     return Guarded(guarded, bounds, targets, watching, area + 32 if has_objects else None)
 
@@ -165,22 +169,33 @@ def named_objects(image: Image) -> tuple[Span, ...]:
     return tuple(found)
 
 
-def assumptions(program: Program, asked: Iterable[str], has_heap: bool, area: int) -> list[str]:
+def assumptions(
+    program: Program, asked: Iterable[str], has_heap: bool, area: int, has_objects: bool = False
+) -> list[str]:
     found = [f"no jump that the program computes leads to {area:#x}, which stands for forbidden accesses and faults"]
     if MEMORY_SAFETY in asked:
-        found.append(
-            "memory-safety tells apart segments, frames, live heap blocks and, as far as the code shows where they "
-            "begin, variables of frames"
-            if program.spec.objects != "together"
-            else "variables of one frame or of one segment are not told apart: the spec says so"
-        )
-        if program.spec.objects == "separate":
+        found.append(_told_apart(program, has_objects))
+        if program.spec.objects == "separate" and has_objects:
             found.append("variables of a frame that the code tells apart are objects of their own: the spec says so")
         zone = red_zone(program.image)
         found.append(f"below the stack pointer {zone} bytes may be used" if zone else "nothing is kept below the stack")
         if not has_heap:
             found.append("no function is known as an allocator: heap blocks are not told apart")
     return found
+
+
+def _told_apart(program: Program, has_objects: bool) -> str:
+    if has_objects:
+        return (
+            "memory-safety tells apart segments, frames, live heap blocks and, as far as the code shows where they "
+            "begin, variables of frames; pointers kept in arrays or on the heap may reach all of a frame"
+        )
+    if program.spec.objects == "together":
+        return "variables of one frame or of one segment are not told apart: the spec says so"
+    return (
+        "memory-safety tells apart segments, frames' return addresses and live heap blocks; "
+        f"variables and saved registers of one frame are not told apart for {program.decoder.row.name}"
+    )
 
 
 def _excuses(instructions: Iterable[int]) -> list[str]:
