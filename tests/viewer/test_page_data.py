@@ -140,3 +140,14 @@ def test_unknown_says_what_to_try() -> None:
     pages = samples.unknown_pages()
     assert any("--timeout" in line for line in pages["tries"])
     assert "neither a proof nor a violation" in pages["story"][0]
+
+
+def test_the_case_of_a_switch_is_a_decision() -> None:
+    program = load_program(
+        str(EXAMPLES / "typestate" / "x86-32" / "commands-MISSING-1.elf"),
+        load_spec(str(EXAMPLES / "typestate" / "x86-32" / "commands-MISSING-1.yaml")),
+    )
+    inputs = tuple(VerdictInput(value, 32, "call of 0x80481c0") for value in (3, 0))
+    verdict = Verdict("violated", "reach", "", inputs, at=0x80481D0)
+    pages = verdict_pages(verdict, attach(program), version="0", command=(), targets=())
+    assert [item["text"] for item in pages["why"]] == ["in0 <u 7", "in0[29:0] = 3"]

@@ -108,7 +108,7 @@ function decisions(pages: Pages): HTMLElement {
     ["when", "where", "the program goes this way because"].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, some));
   const last = rows.slice(-8), earlier = rows.slice(0, -8);
   return h("section", {}, h("h2", {}, "Why: what the input decides"),
-    h("p", { class: "quiet" }, "in0, in1, … are the inputs in their order; u and s mark unsigned and signed comparisons, sext widens a signed number, mem32[a] is the word at a."),
+    h("p", { class: "quiet" }, "in0, in1, … are the inputs in their order; u and s mark unsigned and signed comparisons, sext widens a signed number, a[7:0] are its bits 7 to 0, mem32[a] is the word at a."),
     earlier.length > 0 && h("details", {}, h("summary", {}, `${plural(earlier.length, "earlier decision")}`), table(earlier)),
     table(last),
     pages.why_left_out !== "" && h("p", { class: "quiet" }, pages.why_left_out));

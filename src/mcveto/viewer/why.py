@@ -64,6 +64,7 @@ def conditions(program: Program, given: Given, steps: int) -> tuple[list[Conditi
     found: list[Condition] = []
     reader = _Reader(program, execution)
     skipped = 0
+    said: set[str] = set()
     kinds = (ConstraintKind.BRANCH, ConstraintKind.TARGET)
     for item in execution.path:
         if item.kind not in kinds or not free_variables([item.term]):
@@ -73,11 +74,16 @@ def conditions(program: Program, given: Given, steps: int) -> tuple[list[Conditi
             break
         term, addresses = reader.read(item.term)
         if term.op == "const":
-            skipped += 1
-            continue
-        text = _WIDENED.sub(r"\1", pretty(term))
-        if addresses:
-            text += ", where " + _WIDENED.sub(r"\1", " and ".join(addresses))
+            # What is looked up, as in the table of a switch, is decided by where it is looked up.
+            text = " and ".join(pretty(condition) for condition, _ in addresses)
+            if not text or text in said:
+                skipped += 1
+                continue
+            said.add(text)
+        else:
+            where = " and ".join(equation for _, equation in addresses)
+            text = pretty(term) + (f", where {where}" if where else "")
+        text = _WIDENED.sub(r"\1", text)
         if len(text) > MAX_TEXT:
             text = f"{text[:MAX_TEXT]} … ({len(text)} characters)"
         found.append(Condition(item.step, item.pc, item.kind.value, text))
@@ -97,10 +103,11 @@ class _Reader:
         self._space = program.space
         self._value = execution.evaluator.value
         self._done: dict[Term, Term] = {}
-        self._addresses: dict[Term, str] = {}
+        self._addresses: dict[Term, tuple[Term, str]] = {}
 
-    def read(self, term: Term) -> tuple[Term, list[str]]:
-        """The term, and those addresses in it that depend on the inputs, with their values."""
+    def read(self, term: Term) -> tuple[Term, list[tuple[Term, str]]]:
+        """The term, and those addresses in it that depend on the inputs: that they are what they are, as a condition
+        and as an equation."""
         order = [item for item in postorder([term]) if item not in self._done]
         for item in order:
             self._done[item] = self._rewritten(item)
@@ -114,7 +121,10 @@ class _Reader:
             if address.op != "const":
                 where = self._value(address)
                 if free_variables([arguments[1]]):
-                    self._addresses[item] = f"{pretty(arguments[1])} = {where:#x}"
+                    self._addresses[item] = (
+                        t.eq(arguments[1], t.const(where, address.width)),
+                        (f"{pretty(arguments[1])} = {where:#x}"),
+                    )
                 arguments = (arguments[0], t.const(where, address.width), *arguments[2:])
         found = item if arguments == item.args else rebuild(item, arguments)
         return self._initial(found) if found.op == "load" else found
