@@ -9,7 +9,7 @@ import pytest
 from mcveto.counterexamples.finder import Request
 from mcveto.counterexamples.machine_code import machine_counterexamples
 from mcveto.program.program import load_program
-from mcveto.program.spec import load_spec
+from mcveto.program.spec import PropertySpec, load_spec
 from mcveto.property.attach import attach, with_typestates
 from mcveto.property.ghost import watch
 from mcveto.property.library import find_typestate
@@ -143,10 +143,8 @@ def test_unknown_says_what_to_try() -> None:
 
 
 def test_the_case_of_a_switch_is_a_decision() -> None:
-    program = load_program(
-        str(EXAMPLES / "typestate" / "x86-32" / "commands-MISSING-1.elf"),
-        load_spec(str(EXAMPLES / "typestate" / "x86-32" / "commands-MISSING-1.yaml")),
-    )
+    spec = load_spec(str(EXAMPLES / "typestate" / "x86-32" / "commands-MISSING-1.yaml"))
+    program = load_program(None, replace(spec, halt=(), properties=(PropertySpec("reach", spec.halt),)))
     inputs = tuple(VerdictInput(value, 32, "call of 0x80481c0") for value in (3, 0))
     verdict = Verdict("violated", "reach", "", inputs, at=0x80481D0)
     pages = verdict_pages(verdict, attach(program), version="0", command=(), targets=())
