@@ -33,7 +33,12 @@ def _lines(result: MachineFound, style: Style) -> Iterator[str]:
     confirmed = result.confirmed
     rejected = [item for item in result.tried if not isinstance(item.outcome, Confirmed)]
     plural = "counterexample" if len(confirmed) == 1 else "counterexamples"
-    yield f"{len(confirmed)} {plural} with inputs, of {len(result.tried)} traces of the model that were tried"
+    tried = (
+        "1 trace of the model that was"
+        if len(result.tried) == 1
+        else f"{len(result.tried)} traces of the model that were"
+    )
+    yield f"{len(confirmed)} {plural} with inputs, of {tried} tried"
     yield completeness(result)
     for number, item in enumerate(confirmed):
         assert isinstance(item.outcome, Confirmed)
