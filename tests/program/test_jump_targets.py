@@ -74,3 +74,25 @@ def test_a_call_through_a_table(tmp_path: Path) -> None:
 def test_a_target_that_is_any_value_is_not_guessed(tmp_path: Path) -> None:
     code = bytes.fromhex("83e0fc ffe0")  # and eax,-4; jmp eax
     assert targets(program(tmp_path, code), code) is None
+
+
+def test_a_switch_behind_another_switch(tmp_path: Path) -> None:
+    """The first one's jump is passed on the way to the second: it has to lead there, as it does for some index."""
+    # cmp ebx,4; ja away; jmp [ebx*4 + TABLE], which leads to: and ecx,1; jmp [ecx*4 + TABLE]
+    first = bytes.fromhex("83fb04 7720 ff249d") + struct.pack("<I", TABLE)
+    second = bytes.fromhex("83e101 ff248d") + struct.pack("<I", TABLE)
+    subject = program(tmp_path, first.ljust(0x40, b"\x90") + second)
+    at = [BASE, BASE + 3, BASE + 5, ENTRIES[0], ENTRIES[0] + 3]
+    content = first.ljust(0x40, b"\x90") + second
+    found = {pc: subject.decoder.decode(pc, content[pc - BASE :]) for pc in at}
+    before = {pc: [last] for last, pc in pairwise(at)}
+    jumps = JumpTargets(subject)
+    assert jumps.of(found[at[-1]], lambda pc: before.get(pc), found.get) == set(ENTRIES[:2])
+    # An index that leads to the first case only is known to be one that does: the same index again goes there again.
+    again = bytes.fromhex("909090 ff249d") + struct.pack("<I", TABLE)
+    content = first.ljust(0x40, b"\x90") + again
+    at = [*at[:3], *range(ENTRIES[0], ENTRIES[0] + 4)]
+    subject = program(tmp_path, content)
+    found = {pc: subject.decoder.decode(pc, content[pc - BASE :]) for pc in at}
+    before = {pc: [last] for last, pc in pairwise(at)}
+    assert JumpTargets(subject).of(found[at[-1]], lambda pc: before.get(pc), found.get) == {ENTRIES[0]}

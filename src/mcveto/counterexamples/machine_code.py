@@ -193,8 +193,7 @@ class _Search:
                 if not self._follower.seen.kept:
                     _is_reached(self._watched.program, target, self._deadline, self._follower)
         self._tried = list(_seen(self._tried, self._follower, self._trace_of))
-        self._add_others(found)
-        return self._made(found)
+        return self._made(self._add_others(found))
 
     def _made(self, found: Found) -> MachineFound:
         return MachineFound(found, self._extracted, tuple(self._tried), self._watched)
@@ -310,18 +309,22 @@ class _Search:
         is_all = not made.stopped
         return self._made(replace(found, more=made.more, is_exhaustive=is_all, stopped=made.stopped, notes=()))
 
-    def _add_others(self, found: Found) -> None:
-        """What runs to an error show that follow none of the traces that were tried."""
+    def _add_others(self, found: Found) -> Found:
+        """What runs to an error show that follow none of the traces that were tried. Returns what is found then: a run
+        that the model does not have means that the model does not have all."""
         errors = {target: name for name, target in self._targets.items()}
         listed = [item for item in self._tried if isinstance(item.outcome, Confirmed)]
         known = {self._trace_of(item.witness) for item in listed}
         for seen in self._follower.seen.kept:
             if len(known) >= self._request.count:
-                return
+                break
             witness = witness_of(found.product, self._extracted, seen.passed, errors[seen.confirmed.error])
-            if witness is not None and self._trace_of(witness) not in known:
+            if witness is None:
+                found = replace(found, is_exhaustive=False, stopped=found.stopped or "a run leaves the model")
+            elif self._trace_of(witness) not in known:
                 known.add(self._trace_of(witness))
                 self._tried.append(Tried(witness, seen.confirmed))
+        return found
 
 
 def has_recursion(model: Model) -> bool:

@@ -21,6 +21,8 @@ def witness_of(product: Product, extracted: Extracted, passed: Sequence[Configur
     """The trace of a run that passed these configurations and then reached the error; None if the model has no such
     run."""
     number = {pc: product.model.symbol_numbers[name] for name, pc in extracted.addresses.items()}
+    if not all(pc in number for configuration in passed for pc in configuration):
+        return None
     stacks = [(*(number[pc] for pc in configuration), product.bottom) for configuration in passed]
     # For every position the controls the product may be in, each with one that it came from.
     layers: list[dict[int, int]] = [dict.fromkeys(product.starts, -1)]

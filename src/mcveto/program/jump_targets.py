@@ -103,12 +103,14 @@ class JumpTargets:
             program = self._program
             memory = SymbolicMemory(program.space, at_entry=False)
             domain = SymbolicDomain(program.decoder.layout, program.space, choose, new, memory)
-            target = self._along(chain, domain)
+            passed: list[Term] = []
+            target = self._along(chain, domain, passed)
             if target is not None:
-                yield [constraint.term for constraint in domain.path], target
+                yield [*(constraint.term for constraint in domain.path), *passed], target
 
-    def _along(self, chain: Sequence[Instruction], domain: SymbolicDomain) -> Term | None:
-        """The target behind the chain; None if the decisions taken lead elsewhere."""
+    def _along(self, chain: Sequence[Instruction], domain: SymbolicDomain, passed: list[Term]) -> Term | None:
+        """The target behind the chain; None if the decisions taken lead elsewhere. What computed jumps on the way must
+        lead to is added to `passed`."""
         for number, item in enumerate(chain):
             try:
                 step = self._interpreter.execute(item, domain)
@@ -119,8 +121,11 @@ class JumpTargets:
             if number == len(chain) - 1:
                 # What the jump does when it does not jump is known without it.
                 return None if target.op == "const" and target.data == item.pc + item.size else target
-            if target.op != "const" or target.data != chain[number + 1].pc:
+            here = t.eq(target, t.const(chain[number + 1].pc, target.width))
+            if here is t.FALSE:
                 return None
+            if here is not t.TRUE:
+                passed.append(here)
         return None
 
     def _values(self, solver: Solver, conditions: list[Term], target: Term) -> set[int] | None:
