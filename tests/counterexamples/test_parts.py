@@ -6,6 +6,7 @@ import re
 from itertools import combinations
 from itertools import product as words
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ from mcveto.counterexamples.regular_expression import (
     star,
     union,
 )
+from mcveto.counterexamples.rendering import _ranges
 from mcveto.property.typestate_parser import parse_typestate
 
 
@@ -89,3 +91,11 @@ def test_a_point_that_is_only_on_the_listed_traces_is_not_claimed() -> None:
     two = type(found)(found.product, True, found.witnesses[:2], 1, True, "", (), found.expansions)
     assert grouped(two.witnesses)[0].nodes == ("s", "a", "e", "e")
     assert [item.what for item in refinements(two)] == ["bad"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [([4], "4"), ([1, 2], "1, 2"), ([1, 2, 3], "1-3"), ([1, 3, 4, 5, 8, 9], "1, 3-5, 8, 9"), ([], "")],
+)
+def test_numbers_in_a_row_are_a_range(numbers: list[int], text: str) -> None:
+    assert ", ".join(_ranges(numbers)) == text

@@ -9,7 +9,9 @@ import pytest
 
 from mcveto.counterexamples.entry_values import Confirmed
 from mcveto.counterexamples.finder import Request
-from mcveto.counterexamples.machine_code import machine_counterexamples
+from mcveto.counterexamples.machine_code import MachineFound, machine_counterexamples
+from mcveto.counterexamples.machine_rendering import machine_lines
+from mcveto.counterexamples.rendering import Style
 from mcveto.program.inputs import InputSource
 from mcveto.property.library import find_typestate
 from tests.counterexamples.random_drivers import MOST_STEPS, compiled, random_driver, violating_traces
@@ -20,8 +22,8 @@ LEVELS = ("-O0", "-O1", "-O2")
 SOME = {"x86-32": 26, "ppc32-be": 41}
 
 
-def compare(seed: int, target: str, level: str, folder: Path) -> int:
-    """Compares the list with the truth; returns how many violations there are."""
+def compare(seed: int, target: str, level: str, folder: Path) -> MachineFound:
+    """Compares the list with the truth."""
     pytest.importorskip("ziglang")
     program = compiled(random_driver(seed), target, level, folder)
     truth = violating_traces(program)
@@ -38,12 +40,17 @@ def compare(seed: int, target: str, level: str, folder: Path) -> int:
         pcs = tuple(step.pc for step in machine.trace)
         traces |= {trace for trace in truth if pcs[: len(trace)] == trace}
     assert traces == truth
-    return len(truth)
+    return result
 
 
 @pytest.mark.parametrize("target", SOME)
 def test_some_drivers(target: str, tmp_path: Path) -> None:
-    assert compare(SOME[target], target, "-O1", tmp_path) > 1
+    result = compare(SOME[target], target, "-O1", tmp_path)
+    count = len(result.confirmed)
+    assert count > 1
+    shown = list(machine_lines(result, Style(), 1))
+    assert sum(line.startswith("counterexample ") for line in shown) == 1
+    assert f"… and {count - 1} more counterexamples with inputs (--max {count} shows them)" in shown
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ LEAST_SECONDS = 15.0
     type=click.IntRange(1),
     default=DEFAULT_COUNT,
     show_default=True,
-    help="How many to show; further ones are counted.",
+    help="How many to show; more are counted.",
 )
 @click.option(
     "--recursion",
@@ -204,7 +204,7 @@ def _on_binary(
     options: dict[str, Any],
 ) -> int:
     from mcveto.cli.main import VERSION
-    from mcveto.counterexamples.machine_code import machine_counterexamples
+    from mcveto.counterexamples.machine_code import MOST_LISTED, machine_counterexamples
     from mcveto.counterexamples.machine_rendering import machine_lines, machine_record
     from mcveto.counterexamples.model_printer import model_text
     from mcveto.program.program import load_program
@@ -218,7 +218,8 @@ def _on_binary(
     program = load_program(binary, spec)
     seconds = request.limits.seconds or 60.0
     started = time.monotonic()
-    result = machine_counterexamples(program, automaton, bindings_of(points, automaton), request, seconds)
+    bindings = bindings_of(points, automaton)
+    result = machine_counterexamples(program, automaton, bindings, request, seconds, most=MOST_LISTED)
     if model_file is not None:
         try:
             Path(model_file).write_text(model_text(result.extracted.model), encoding="utf-8")
@@ -240,7 +241,7 @@ def _on_binary(
         decided_by += list(verdict_lines(verdict, f"{automaton.name}, return-address"))
     if json_file != "-":
         print(verdict.headline)
-        for line in (*machine_lines(result, style), *decided_by):
+        for line in (*machine_lines(result, style, request.count), *decided_by):
             print(line)
     if json_file is not None:
         path = program.image.path
@@ -250,7 +251,7 @@ def _on_binary(
         from mcveto.property.ghost import watch
         from mcveto.viewer.page_data import machine_pages
 
-        watched = watch(program, automaton, bindings_of(points, automaton))
+        watched = watch(program, automaton, bindings)
         command = ["mcveto", *sys.argv[1:]]
         made = machine_pages(result, verdict, watched, automaton, version=VERSION, command=command)
         pages.write({**made, "again": _again(binary, options, result, verdict)})

@@ -29,6 +29,9 @@ from mcveto.property.ghost import Bindings, Watched, watch
 from mcveto.property.typestate import Typestate
 
 PROOF_SECONDS = 60.0
+# Beyond those to be shown, further ones are listed without being shown, in this share of the time.
+MOST_LISTED = 200
+LISTING = 0.25
 MAX_TRIED = 2_000
 # Traces that are tried first, the part of the time for it, and seconds for each of them.
 TRIED_QUICKLY, QUICKLY, QUICK_TRACE = 10, 0.05, 2.0
@@ -116,11 +119,12 @@ def machine_counterexamples(
     request: Request,
     seconds: float,
     report: Callable[[int, int], None] = lambda done, total: None,
+    most: int = 0,
 ) -> MachineFound:
-    """Traces are tried, shortest first, until as many as requested run. `report` is told how many were tried, and how
-    many are wanted. Raises UsageError."""
+    """Traces are tried, shortest first, until as many as requested run, or `most` if that does not take long. `report`
+    is told how many were tried, and how many are wanted. Raises UsageError."""
     watched = watch(program, automaton, bindings)
-    return _Search(program, automaton, watched, request, seconds, report).result()
+    return _Search(program, automaton, watched, request, seconds, report, most).result()
 
 
 class _Search:
@@ -132,8 +136,10 @@ class _Search:
         request: Request,
         seconds: float,
         report: Callable[[int, int], None],
+        most: int,
     ) -> None:
-        self._request = request
+        self._wanted = request.count
+        self._request = replace(request, count=max(request.count, most))
         self._seconds = seconds
         self._report = report
         self._started = time.monotonic()
@@ -199,8 +205,12 @@ class _Search:
         return MachineFound(found, self._extracted, tuple(self._tried), self._watched)
 
     @property
+    def _confirmed(self) -> list[Tried]:
+        return [item for item in self._tried if isinstance(item.outcome, Confirmed)]
+
+    @property
     def _has_run(self) -> bool:
-        return any(isinstance(item.outcome, Confirmed) for item in self._tried)
+        return bool(self._confirmed)
 
     @property
     def _is_explored(self) -> bool:
@@ -235,7 +245,9 @@ class _Search:
         elapsed = time.monotonic() - self._started
         if elapsed > self._seconds * (1 if self._has_run else TRYING):
             raise Enough(f"traces were tried for {elapsed:.0f} seconds")
-        self._report(len(tried), self._request.count)
+        if elapsed > LISTING * self._seconds and self._request.count > self._wanted <= len(self._confirmed):
+            raise Enough(f"more than {self._wanted} traces were tried for {elapsed:.0f} seconds")
+        self._report(len(tried), self._wanted)
         self._traces.add(trace)
         outcome: Outcome | None = self._dead.find(trace)
         if outcome is None and not self._has_begun:
@@ -313,8 +325,7 @@ class _Search:
         """What runs to an error show that follow none of the traces that were tried. Returns what is found then: a run
         that the model does not have means that the model does not have all."""
         errors = {target: name for name, target in self._targets.items()}
-        listed = [item for item in self._tried if isinstance(item.outcome, Confirmed)]
-        known = {self._trace_of(item.witness) for item in listed}
+        known = {self._trace_of(item.witness) for item in self._confirmed}
         for seen in self._follower.seen.kept:
             if len(known) >= self._request.count:
                 break

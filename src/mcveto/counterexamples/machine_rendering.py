@@ -24,12 +24,12 @@ from mcveto.errors import one_line
 MAX_REJECTED_SHOWN = 20
 
 
-def machine_lines(result: MachineFound, style: Style) -> Iterator[str]:
-    """Everything below the headline."""
-    return map(one_line, _lines(result, style))
+def machine_lines(result: MachineFound, style: Style, shown: int) -> Iterator[str]:
+    """Everything below the headline, with so many counterexamples."""
+    return map(one_line, _lines(result, style, shown))
 
 
-def _lines(result: MachineFound, style: Style) -> Iterator[str]:
+def _lines(result: MachineFound, style: Style, shown: int) -> Iterator[str]:
     confirmed = result.confirmed
     rejected = [item for item in result.tried if not isinstance(item.outcome, Confirmed)]
     plural = "counterexample" if len(confirmed) == 1 else "counterexamples"
@@ -40,7 +40,7 @@ def _lines(result: MachineFound, style: Style) -> Iterator[str]:
     )
     yield f"{len(confirmed)} {plural} with inputs, of {tried} tried"
     yield completeness(result)
-    for number, item in enumerate(confirmed):
+    for number, item in enumerate(confirmed[:shown]):
         assert isinstance(item.outcome, Confirmed)
         yield ""
         yield f"counterexample {number + 1}: {result.errors[item.outcome.error][1]}, confirmed by the emulator"
@@ -50,6 +50,9 @@ def _lines(result: MachineFound, style: Style) -> Iterator[str]:
             yield from trace_lines(item.witness, style)
         else:
             yield from difference_lines(confirmed[0].witness, item.witness, style)
+    if len(confirmed) > shown:
+        yield ""
+        yield f"… and {len(confirmed) - shown} more counterexamples with inputs (--max {len(confirmed)} shows them)"
     if rejected:
         yield ""
     for item in rejected[:MAX_REJECTED_SHOWN]:

@@ -139,7 +139,7 @@ def group_lines(found: Found, groups: list[Group]) -> Iterator[str]:
         return
     yield ""
     for group in groups:
-        numbers = ", ".join(str(number + 1) for number in group.members)
+        numbers = ", ".join(_ranges([number + 1 for number in group.members]))
         plural = "s" if len(group.members) > 1 else ""
         yield f"group: {group.error} at {group.node}: counterexample{plural} {numbers}"
         if len(group.members) > 1:
@@ -152,6 +152,17 @@ def group_lines(found: Found, groups: list[Group]) -> Iterator[str]:
         yield f"  common points: {_shortened([node or '(empty stack)' for node in nodes])}"
         if events:
             yield f"  common events: {_shortened([str(event) for event in events])}"
+
+
+def _ranges(numbers: list[int]) -> Iterator[str]:
+    """Ascending numbers, three or more in a row as a range."""
+    first = 0
+    for last, number in enumerate(numbers):
+        if last + 1 < len(numbers) and numbers[last + 1] == number + 1:
+            continue
+        row = numbers[first : last + 1]
+        yield from [f"{row[0]}-{row[-1]}"] if len(row) > 2 else map(str, row)
+        first = last + 1
 
 
 def _shortened(items: list[str], limit: int = 16) -> str:
