@@ -30,7 +30,7 @@ from mcveto.check.certificate import HALT, Certificate, Location
 from mcveto.check.obligations import Checker, Obligation, number, parse
 from mcveto.check.records import Frame, Procedure
 from mcveto.check.steps import Outcome, Rejected
-from mcveto.check.values import CheckerDomain, Formula, Value, Vocabulary, all_of, reads, vector
+from mcveto.check.values import CheckerDomain, Formula, Value, Vocabulary, all_of, no, reads, vector
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
 from mcveto.machine.memory import EXECUTE
 from mcveto.machine.pcode import Instruction, Transfer
@@ -113,7 +113,7 @@ class ProcedureChecker(Checker):
         after = {f"{AFTER}{cell.name}": self._after.variable(cell) for cell in cells}
         after |= {f"{AFTER}mem": self._after.memory}
         requires, ensures = parse(item.requires, before), parse(item.ensures, before | after)
-        return Summary(all_of(requires or [z3.BoolVal(True)]), all_of(ensures or [z3.BoolVal(True)]), item.frame)
+        return Summary(all_of([z3.BoolVal(True), *requires]), all_of([z3.BoolVal(True), *ensures]), item.frame)
 
     def obligations(self, part: int) -> Iterator[Obligation]:
         """Those of the paths from the entry (-1), or from a procedure."""
@@ -166,10 +166,8 @@ class ProcedureChecker(Checker):
             step = self._steps.interpreter.execute(instruction, domain)
         except Fault as fault:
             if fault.kind is FaultKind.SYSTEM_CALL:
-                cells = self._program.decoder.layout.cells
-                registers = {cell.number: domain.read_register(cell) for cell in cells}
-                here = Outcome(domain.guard, registers, domain.memory, Transfer.JUMP, point.pc, point.pc)
-                guard = (*point.guard, *domain.guard, z3.Not(self.exits(here)))
+                here = Outcome(domain.guard, domain, Transfer.JUMP, point.pc, point.pc)
+                guard = (*point.guard, *domain.guard, no(self.exits(here)))
                 yield self._obligation(own, f"system call {where}", point, guard)
             return
         except Unsupported as error:
@@ -221,10 +219,10 @@ class ProcedureChecker(Checker):
             summary = self._summaries[own]
             holds = z3.substitute(summary.ensures, *self._state(point, self._after))
             parts = [holds, *self._whole(point)]
-            yield self._obligation(own, "what is ensured", point, (*point.guard, z3.Not(all_of(parts))))
+            yield self._obligation(own, "what is ensured", point, (*point.guard, no(all_of(parts))))
             if summary.frame is not None:
                 kept = self._keeps_frame(summary.frame, point)
-                yield self._obligation(own, "the memory that is kept", point, (*point.guard, z3.Not(kept)))
+                yield self._obligation(own, "the memory that is kept", point, (*point.guard, no(kept)))
 
     def _begin(self, own: int | None, point: Point) -> Iterator[Point | Obligation]:
         """An activation begins that is known by its summary."""
@@ -232,7 +230,7 @@ class ProcedureChecker(Checker):
         said = [*self._state(point, self._vocabulary), (self._expected, self._return_address(own, point))]
         parts = [z3.substitute(summary.requires, *said), *self._whole(point)]
         what = f"what {point.pc:#x} requires"
-        yield self._obligation(own, what, point, (*point.guard, z3.Not(all_of(parts))))
+        yield self._obligation(own, what, point, (*point.guard, no(all_of(parts))))
         names = Renamed(self._vocabulary, f"call {len(point.behind)} ", self._bits)
         behind = Point(0, names, {}, names.memory, ())
         ensures = z3.substitute(summary.ensures, *said, *self._state(behind, self._after))
