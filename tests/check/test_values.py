@@ -9,7 +9,8 @@ import z3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcveto.check.values import CheckerDomain, Later, Vocabulary, vector
+from mcveto.check.formulas import Later, vector
+from mcveto.check.values import CheckerDomain, Vocabulary
 from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.faults import Fault
 from mcveto.machine.isa import decoder_for

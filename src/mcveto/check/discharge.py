@@ -17,10 +17,10 @@ from typing import Any
 import z3
 
 from mcveto.check.certificate import Certificate
-from mcveto.check.obligations import Checker, Obligation, read_program
+from mcveto.check.formulas import Formula, reads
+from mcveto.check.obligations import Checker, Obligation
 from mcveto.check.procedures import checker_of, obligations_of
-from mcveto.check.steps import Rejected
-from mcveto.check.values import Formula, reads
+from mcveto.check.question import Rejected, read_program
 from mcveto.orphans import in_forks
 from mcveto.program.image import Image
 from mcveto.program.program import Program

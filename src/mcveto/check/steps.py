@@ -12,40 +12,27 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcveto.check.values import CheckerDomain, Formula, Value, Vocabulary, allows, vector
+from mcveto.check.formulas import Formula, Value, vector
+from mcveto.check.question import Rejected
+from mcveto.check.values import CheckerDomain, Vocabulary, allows
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
 from mcveto.machine.interpreter import Interpreter
 from mcveto.machine.memory import EXECUTE
 from mcveto.machine.pcode import Instruction, Transfer
-from mcveto.machine.registers import Cell
 from mcveto.program.program import Program
 
 MAX_WAYS = 4096
 OUTSIDE = "something outside the file"
 
 
-class Rejected(Exception):
-    """The certificate does not prove what it claims; says why."""
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A location with its numbers read; a pointer of None is any value."""
+    """A location with its numbers read."""
 
     name: str
     pc: int
     code: tuple[bytes, ...]
-    stack_pointer: int | None
-    frame_pointer: int | None
     frames: tuple[int, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """What the invariant of a location says that registers (by number) and bytes (by address) are."""
-
-    registers: dict[int, int] = field(default_factory=dict)
-    bytes: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -72,25 +59,16 @@ class Steps:
         self._vocabulary = vocabulary
         self._row = program.decoder.row
         self.interpreter: Interpreter[Value] = Interpreter(program.decoder)
-        (stack_pointer,) = program.decoder.layout.named(self._row.stack_pointer)
-        (frame_pointer,) = program.decoder.layout.named(self._row.frame_pointer)
-        self._cells = stack_pointer.cell, frame_pointer.cell
         # Where what is not mapped may belong to another module: nobody knows what happens there.
         self.foreign = [(low, high - 1) for low, high in program.undetermined.foreign_ranges()]
         self._decoded: dict[tuple[int, tuple[bytes, ...]], list[Instruction]] = {}
         self._stops = {self._row.code_address(pc) for pc in program.hooks} | program.halts | program.targets
 
-    def pointers(self, place: Place) -> list[tuple[Cell, int]]:
-        """The stack and frame pointer of a location, as far as it fixes them."""
-        values = zip(self._cells, (place.stack_pointer, place.frame_pointer), strict=True)
-        return [(cell, value) for cell, value in values if value is not None]
-
     def instructions(self, place: Place) -> list[Instruction]:
         """The code of a location, decoded; raises Rejected where the image or the decoder disagree."""
-        found = self._decoded.get((place.pc, place.code))
-        if found is None:
-            found = self._decoded[place.pc, place.code] = self._decode(place)
-        return found
+        if (place.pc, place.code) not in self._decoded:
+            self._decoded[place.pc, place.code] = self._decode(place)
+        return self._decoded[place.pc, place.code]
 
     def _decode(self, place: Place) -> list[Instruction]:
         hook = self._program.hooks.get(place.pc)
@@ -123,16 +101,17 @@ class Steps:
             pc = (pc + instruction.size) & self._row.address_mask
         return instructions
 
-    def outcomes(self, place: Place, stated: Stated) -> Iterator[Outcome]:
-        """Every way through the code that does not end in a fault, from states of which something is known."""
+    def outcomes(self, place: Place, registers: dict[int, int], known: dict[int, int]) -> Iterator[Outcome]:
+        """Every way through the code that does not end in a fault, from states in which registers (by number) and
+        bytes (by address) are known."""
         instructions = self.instructions(place)
         scripts: list[tuple[bool, ...]] = [()]
         ways = 0
         while scripts:
             domain = CheckerDomain(self._vocabulary, self._program.space, scripts.pop())
             domain.foreign = self.foreign
-            domain.stated = stated.registers | {cell.number: value for cell, value in self.pointers(place)}
-            domain.known.update(stated.bytes)
+            domain.stated = registers
+            domain.known.update(known)
             outcome = self._run(instructions, domain)
             if outcome is not None:
                 yield outcome

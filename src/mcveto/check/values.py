@@ -1,106 +1,37 @@
 """The checker's value domain for the P-code interpreter: Python integers where a value is certain, else Z3 expressions.
 
-Written for reading. An operator on integers is the emulator's own (`machine.operators`); otherwise it is the SMT-LIB
-operator of the same meaning, and made only when something depends on it: most flags are never read. Memory is one Z3
-array from addresses to bytes, with the bytes that are known at certain addresses beside it. Nothing is simplified except
-by Z3 itself. What a path depends on is collected in `guard`; at a decision the `script` says which way to go, and ways
-not yet in the script are left in `other_ways` for the caller to try.
+An operator on integers is the emulator's own (`machine.operators`); otherwise it is the SMT-LIB operator of the same
+meaning. Memory is one Z3 array from addresses to bytes, with the bytes that are known at certain addresses beside it.
+What a path depends on is collected in `guard`; at a decision the `script` says which way to go, and ways not yet in the
+script are left in `other_ways` for the caller to try.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import z3
 
+from mcveto.check.formulas import Formula, Later, Value, equal, fits, no, number_of, plain, vector, within
 from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.memory import READ, WRITE
 from mcveto.machine.operators import FUNCTIONS
 from mcveto.machine.pcode import FreshOrigin
 from mcveto.machine.registers import Cell, RegisterLayout
 
-Value = Any  # int | Later | z3.BitVecRef
-Formula = Any  # bool, if it is certain | z3.BoolRef
-# Made at once if so many others must be made before.
-MAX_DEPTH = 50
-
-
-class Later:
-    """An expression that is made when it is needed; only its `fits` lowest bits can be set."""
-
-    __slots__ = ("_made", "_make", "depth", "fits")
-
-    def __init__(self, make: Callable[[], Any], needs: Sequence[Value] = (), fits: int = 1024) -> None:
-        self._make, self.fits = make, fits
-        self._made: Any = None
-        self.depth: int = 1 + max((item.depth for item in needs if isinstance(item, Later)), default=0)
-        if self.depth > MAX_DEPTH:
-            self.made()
-
-    def made(self) -> Any:
-        if self._made is None:
-            self._made, self.depth = self._make(), 0
-        return self._made
-
-
-def _fits(value: Value, bits: int) -> int:
-    return value.bit_length() if isinstance(value, int) else value.fits if isinstance(value, Later) else bits
-
-
-def _joined(formulas: Iterable[Formula], unit: bool, join: Callable[[list[Any]], Any]) -> Formula:
-    rest = [formula for formula in formulas if formula is not unit]
-    if any(isinstance(formula, bool) for formula in rest):
-        return not unit
-    return join(rest) if rest[1:] else rest[0] if rest else unit
-
-
-def all_of(formulas: Iterable[Formula]) -> Formula:
-    """Their conjunction; of one, itself: not every solver reads a conjunction of one."""
-    return _joined(formulas, True, z3.And)
-
-
-def any_of(formulas: Iterable[Formula]) -> Formula:
-    return _joined(formulas, False, z3.Or)
-
-
-def no(formula: Formula) -> Formula:
-    return not formula if isinstance(formula, bool) else z3.Not(formula)
-
-
-def equal(value: Value, other: Value, bits: int) -> Formula:
-    if isinstance(value, int) and isinstance(other, int):
-        return value == other
-    same = z3.simplify(vector(value, bits) == vector(other, bits))
-    return False if z3.is_false(same) else same
-
-
-def vector(value: Value, bits: int) -> Any:
-    if isinstance(value, int):
-        return number_of(value, bits)
-    return value.made() if isinstance(value, Later) else value
-
-
-@cache
-def number_of(value: int, bits: int) -> Any:
-    return z3.BitVecVal(value, bits)
-
-
-def plain(value: Any) -> Value:
-    """`value` as Z3 simplifies it; an integer if it is one."""
-    return value.as_long() if z3.is_bv_value(value := z3.simplify(value)) else value
-
 
 class Vocabulary:
-    """The names an invariant may use: registers (flags are Booleans) and the memory `mem`."""
+    """The names an invariant may use: registers (flags are Booleans) and the memory `mem`; with something before them,
+    those of another state."""
 
-    def __init__(self, layout: RegisterLayout, address_bits: int) -> None:
+    def __init__(self, layout: RegisterLayout, address_bits: int, prefix: str = "") -> None:
         self.layout = layout
         self._address_bits = address_bits
-        self._variables: dict[Cell, Any] = {}
-        self.memory = self.named("mem", 0)
+        self._prefix = prefix
+        self._variables: dict[int, Any] = {}
+        self.memory = self.named(f"{prefix}mem", 0)
 
     def named(self, name: str, bits: int) -> Any:
         """A variable of so many bits; of 0 bits, a memory."""
@@ -110,18 +41,20 @@ class Vocabulary:
 
     def variable(self, cell: Cell) -> Any:
         """What a register's name stands for in an invariant: its significant bits."""
-        if cell not in self._variables:
-            self._variables[cell] = self.named(cell.name, self.layout.significant_bits(cell))
-        return self._variables[cell]
+        if cell.number not in self._variables:
+            made = self.named(f"{self._prefix}{cell.name}", self.layout.significant_bits(cell))
+            self._variables[cell.number] = made
+        return self._variables[cell.number]
 
     def before(self, cell: Cell) -> Value:
         """A register's whole value in a state that nothing was done to; insignificant bits are zero."""
-        bits = self.layout.significant_bits(cell)
+        bits, variable = self.layout.significant_bits(cell), self.variable(cell)
         if bits == cell.bits:
-            return self.variable(cell)
-        if bits == 1:
-            return Later(lambda: _truth(self.variable(cell), cell.bits), fits=1)
-        return Later(lambda: z3.ZeroExt(cell.bits - bits, self.variable(cell)), fits=bits)
+            return variable
+        extended = (
+            (lambda: _truth(variable, cell.bits)) if bits == 1 else lambda: z3.ZeroExt(cell.bits - bits, variable)
+        )
+        return Later(extended, fits=bits)
 
     def after(self, cell: Cell, value: Value) -> Any:
         """What a register's name stands for where its whole value is `value`."""
@@ -129,50 +62,15 @@ class Vocabulary:
         low = z3.Extract(bits - 1, 0, vector(value, cell.bits)) if bits < cell.bits else vector(value, cell.bits)
         return low == 1 if bits == 1 else low
 
-    def insignificant(self, cell: Cell, value: Value) -> list[Formula]:
+    def is_whole(self, cell: Cell, value: Value) -> Formula:
         """That the bits of a register which can never be set are not."""
         bits = self.layout.significant_bits(cell)
-        if _fits(value, cell.bits) <= bits:
-            return []
-        return [z3.Extract(cell.bits - 1, bits, vector(value, cell.bits)) == 0]
-
-
-def reads(pending: list[Any]) -> Iterator[tuple[Any, Any]]:
-    """The memories that are read in some formulas, without the stores to them, each with an address; uses up the
-    list, which may grow on the way."""
-    seen: set[int] = set()
-    while pending:
-        term = pending.pop()
-        if term.get_id() not in seen:
-            seen.add(term.get_id())
-            pending.extend(term.children())
-            memories = [term.arg(0)] if z3.is_select(term) else []
-            for memory in memories:
-                parts = [part for part in memory.children() if part.sort() == memory.sort()]
-                memories += parts
-                yield from () if parts else ((memory, term.arg(1)),)
+        return fits(value, cell.bits) <= bits or z3.Extract(cell.bits - 1, bits, vector(value, cell.bits)) == 0
 
 
 def allows(space: AddressSpace, address: Value, kind: int) -> Formula:
     """That the byte at `address` may be read, written or executed."""
-    return within(address, _spans(space, kind))
-
-
-@cache
-def _spans(space: AddressSpace, kind: int) -> Sequence[tuple[int, int]]:
-    """First and last addresses of where that is allowed."""
-    spans: list[tuple[int, int]] = []
-    for at in (region for region in space.regions if region.permissions & kind and region.size):
-        start = spans.pop()[0] if spans and spans[-1][1] + 1 == at.start else at.start
-        spans.append((start, at.end - 1))
-    return spans
-
-
-def within(address: Value, spans: Iterable[tuple[int, int]]) -> Formula:
-    """That an address lies in one of some ranges, the last address of each included."""
-    if isinstance(address, int):
-        return any(low <= address <= high for low, high in spans)
-    return any_of([z3.And(z3.UGE(address, low), z3.ULE(address, high)) for low, high in spans])
+    return within(address, [(start, end - 1) for start, end in space.ranges(kind)])
 
 
 def _truth(condition: Formula, bits: int) -> Any:
@@ -199,6 +97,23 @@ _COMPARE: _Binary = (
 )
 
 
+def _ones(value: Any, bits: int) -> Any:
+    ones = [z3.ZeroExt(bits - 1, z3.Extract(at, at, value)) for at in range(value.size())]
+    return sum(ones[1:], ones[0])
+
+
+def _leading_zeros(value: Any, bits: int) -> Any:
+    zeros = z3.BitVecVal(value.size(), bits)
+    for at in range(value.size()):
+        zeros = z3.If(z3.Extract(at, at, value) == 1, z3.BitVecVal(value.size() - 1 - at, bits), zeros)
+    return zeros
+
+
+_UNARY: dict[str, Callable[[Any, int], Any]] = (
+    {"INT_ZEXT": lambda a, bits: z3.ZeroExt(bits - a.size(), a), "INT_NEGATE": lambda a, bits: ~a}
+    | {"INT_SEXT": lambda a, bits: z3.SignExt(bits - a.size(), a), "INT_2COMP": lambda a, bits: -a}
+    | {"BOOL_NEGATE": lambda a, bits: a ^ 1, "POPCOUNT": _ones, "LZCOUNT": _leading_zeros}
+)
 # Where no more bits can be set in a result than in the operands.
 _NARROW = frozenset({"INT_ZEXT", "BOOL_NEGATE", "BOOL_AND", "BOOL_OR", "BOOL_XOR", "INT_AND", "INT_OR", "INT_XOR"})
 
@@ -206,10 +121,6 @@ _NARROW = frozenset({"INT_ZEXT", "BOOL_NEGATE", "BOOL_AND", "BOOL_OR", "BOOL_XOR
 class CheckerDomain:
     foreign: Sequence[tuple[int, int]] = ()
     """Where what is not mapped may belong to another module."""
-    known: dict[int, Value]
-    """Bytes at certain addresses."""
-    _stores: dict[int, Value]
-    _memory: Any
 
     def __init__(self, vocabulary: Vocabulary, space: AddressSpace, script: Sequence[bool]) -> None:
         self._vocabulary = vocabulary
@@ -220,7 +131,11 @@ class CheckerDomain:
         """What registers are known to be as long as they are not written."""
         self.registers: dict[int, Value] = {}
         """Those that were written."""
-        self.memory = vocabulary.memory
+        self._memory = vocabulary.memory
+        self._stores: dict[int, Value] = {}
+        """Bytes that are not in it yet."""
+        self.known: dict[int, Value] = {}
+        """What bytes at certain addresses are."""
         self.written: set[int] | None = set()
         """The addresses of bytes that were written; None if they are not certain."""
         self.guard: list[Formula] = []
@@ -248,10 +163,10 @@ class CheckerDomain:
         if all(isinstance(argument, int) for argument in arguments):
             masks = (1 << output_bits) - 1, (1 << input_bits) - 1, 1 << (input_bits - 1)
             return FUNCTIONS[opcode](arguments, *masks, input_bits)
-        fits = 1 if opcode in _COMPARE else output_bits
+        width = 1 if opcode in _COMPARE else output_bits
         if opcode in _NARROW:
-            fits = max(1, (min if opcode == "INT_AND" else max)(_fits(item, input_bits) for item in arguments))
-        return Later(lambda: self._applied(opcode, arguments, input_bits, output_bits), arguments, fits)
+            width = max(1, (min if opcode == "INT_AND" else max)(fits(item, input_bits) for item in arguments))
+        return Later(lambda: self._applied(opcode, arguments, input_bits, output_bits), arguments, width)
 
     def _applied(self, opcode: str, arguments: tuple[Value, ...], input_bits: int, output_bits: int) -> Any:
         if opcode == "SELECT":
@@ -262,27 +177,7 @@ class CheckerDomain:
             return _BINARY[opcode](first, rest[0])
         if opcode in _COMPARE:
             return _truth(_COMPARE[opcode](first, rest[0]), output_bits)
-        match opcode:
-            case "INT_ZEXT":
-                return z3.ZeroExt(output_bits - input_bits, first)
-            case "INT_SEXT":
-                return z3.SignExt(output_bits - input_bits, first)
-            case "INT_NEGATE":
-                return ~first
-            case "INT_2COMP":
-                return -first
-            case "BOOL_NEGATE":
-                return first ^ 1
-            case "POPCOUNT":
-                ones = [z3.ZeroExt(output_bits - 1, z3.Extract(at, at, first)) for at in range(input_bits)]
-                return sum(ones[1:], ones[0])
-            case "LZCOUNT":
-                zeros = z3.BitVecVal(input_bits, output_bits)
-                for at in range(input_bits):
-                    found = z3.BitVecVal(input_bits - 1 - at, output_bits)
-                    zeros = z3.If(z3.Extract(at, at, first) == 1, found, zeros)
-                return zeros
-        raise AssertionError(f"an operator without a meaning: {opcode}")
+        return _UNARY[opcode](first, output_bits)
 
     def shift(self, opcode: str, value: Value, amount: Value, bits: int, amount_bits: int) -> Value:
         if isinstance(value, int) and isinstance(amount, int):
@@ -301,8 +196,8 @@ class CheckerDomain:
     def extract(self, value: Value, low: int, bits: int, total_bits: int) -> Value:
         if isinstance(value, int):
             return value >> low & ((1 << bits) - 1)
-        fits = min(bits, max(0, _fits(value, total_bits) - low))
-        return Later(lambda: z3.Extract(low + bits - 1, low, vector(value, total_bits)), (value,), fits)
+        width = min(bits, max(0, fits(value, total_bits) - low))
+        return Later(lambda: z3.Extract(low + bits - 1, low, vector(value, total_bits)), (value,), width)
 
     def insert(self, old: Value, value: Value, low: int, bits: int, total_bits: int) -> Value:
         if low:
@@ -315,14 +210,12 @@ class CheckerDomain:
     def concatenate(self, high: Value, low: Value, high_bits: int, low_bits: int) -> Value:
         if isinstance(high, int) and isinstance(low, int):
             return high << low_bits | low
-        make = lambda: z3.Concat(vector(high, high_bits), vector(low, low_bits))  # noqa: E731
-        return Later(make, (high, low), low_bits + _fits(high, high_bits))
+        width = low_bits + fits(high, high_bits)
+        return Later(lambda: z3.Concat(vector(high, high_bits), vector(low, low_bits)), (high, low), width)
 
     def read_register(self, cell: Cell) -> Value:
-        if cell.number in self.registers:
-            return self.registers[cell.number]
-        stated = self.stated.get(cell.number)
-        return self._vocabulary.before(cell) if stated is None else stated
+        value = self.registers.get(cell.number, self.stated.get(cell.number))
+        return self._vocabulary.before(cell) if value is None else value
 
     def write_register(self, cell: Cell, value: Value) -> None:
         self.registers[cell.number] = value
@@ -376,17 +269,14 @@ class CheckerDomain:
             yield address + offset & self._space.mask if isinstance(address, int) else address + offset
 
     def decide(self, condition: Value) -> bool:
-        if isinstance(condition, int):
-            return condition != 0
-        holds = z3.simplify(vector(condition, 0) != 0)
-        if z3.is_true(holds) or z3.is_false(holds):
-            return bool(z3.is_true(holds))
+        if isinstance(holds := no(equal(condition, 0)), bool):
+            return holds
         at = len(self._taken)
         way = self._script[at] if at < len(self._script) else True
         if at >= len(self._script):
             self.other_ways.append((*self._taken, False))
         self._taken.append(way)
-        self.guard.append(holds if way else z3.Not(holds))
+        self.guard.append(holds if way else no(holds))
         return way
 
     def fresh(self, bits: int, origin: FreshOrigin, usual: Value) -> Value:
