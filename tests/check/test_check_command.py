@@ -36,12 +36,12 @@ def test_verify_writes_what_check_accepts(capsys: pytest.CaptureFixture[str], tm
     file = str(tmp_path / "p.json")
     code, out, _ = run(capsys, "verify", "--spec", SPEC, "--proof", file, "--json", str(tmp_path / "result.json"))
     assert code == 0
-    assert "self-check: 10 obligations hold\nreached in runs: the entry and a halt\n" in out
+    assert "self-check: 9 obligations hold\nreached in runs: the entry and a halt\n" in out
     record = json.loads((tmp_path / "result.json").read_text())["proof"]
     assert record == {
         "file": file,
         "locations": 7,
-        "obligations": 10,
+        "obligations": 9,
         "entry_reached": True,
         "halt_reached": True,
         "assumptions_met": None,

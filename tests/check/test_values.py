@@ -9,7 +9,8 @@ import z3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcveto.check.values import CheckerDomain, Vocabulary, vector
+from mcveto.check.formulas import Later, vector
+from mcveto.check.values import CheckerDomain, Vocabulary
 from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.faults import Fault
 from mcveto.machine.isa import decoder_for
@@ -44,9 +45,11 @@ def hidden(value: int, bits: int) -> tuple[Any, tuple[Any, Any]]:
 
 
 def value_of(expression: Any, *bindings: tuple[Any, Any]) -> int:
-    result = z3.simplify(z3.substitute(expression, *bindings))
+    result = z3.simplify(z3.substitute(vector(expression, 0), *bindings))
     assert z3.is_bv_value(result)
-    return int(result.as_long())
+    value = int(result.as_long())
+    assert not isinstance(expression, Later) or value.bit_length() <= expression.fits
+    return value
 
 
 def edgy(bits: int) -> st.SearchStrategy[int]:
@@ -115,7 +118,38 @@ def test_pieces(data: st.DataObject, symbolic: bool) -> None:
     ]
     for found, expected, width in results:
         bindings = [binding for binding in (bind_x, bind_y) if binding is not None]
-        assert value_of(vector(found, width), *bindings) == expected
+        assert value_of(found if symbolic else vector(found, width), *bindings) == expected
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data())
+def test_bits_that_cannot_be_set(data: st.DataObject) -> None:
+    """What operators know of the width of their results, through several of them."""
+    checker, mask = domain(), (1 << 16) - 1
+    x, binding = hidden(data.draw(edgy(16)), 16)
+    values: list[tuple[Any, int]] = [(x, int(binding[1].as_long())), (1, 1), (0x0F0, 0x0F0)]
+    for _ in range(data.draw(st.integers(1, 6))):
+        (a, left), (b, right) = data.draw(st.sampled_from(values)), data.draw(st.sampled_from(values))
+        opcode = data.draw(st.sampled_from(["INT_AND", "INT_OR", "INT_XOR", "INT_LESS", "INT_ADD", "piece"]))
+        if opcode == "piece":
+            low, bits = data.draw(st.integers(0, 15)), data.draw(st.integers(1, 8))
+            bits = min(bits, 16 - low)
+            part = checker.extract(a, low, bits, 16)
+            made = checker.apply("INT_ZEXT", (part,), bits, 16), left >> low & ((1 << bits) - 1)
+        else:
+            expected = FUNCTIONS[opcode]((left, right), mask, mask, 1 << 15, 16)
+            made = checker.apply(opcode, (a, b), 16, 16), expected
+        values.append(made)
+    for found, expected in values:
+        assert value_of(found if not isinstance(found, int) else vector(found, 16), binding) == expected
+
+
+def test_long_chains_are_made_on_the_way() -> None:
+    checker, (x, binding) = domain(), hidden(3, 32)
+    value: Any = x
+    for _ in range(20_000):
+        value = checker.apply("INT_ADD", (value, 1), 32, 32)
+    assert value_of(value, binding) == 20_003
 
 
 @pytest.mark.parametrize("big_endian", [False, True])

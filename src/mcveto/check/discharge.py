@@ -17,10 +17,10 @@ from typing import Any
 import z3
 
 from mcveto.check.certificate import Certificate
-from mcveto.check.obligations import Checker, Obligation, read_program
+from mcveto.check.formulas import Formula, reads
+from mcveto.check.obligations import Checker, Obligation
 from mcveto.check.procedures import checker_of, obligations_of
-from mcveto.check.steps import Rejected
-from mcveto.check.values import Formula, reads
+from mcveto.check.question import Rejected, read_program
 from mcveto.orphans import in_forks
 from mcveto.program.image import Image
 from mcveto.program.program import Program
@@ -108,8 +108,10 @@ def refuted(obligation: Obligation, effort: Effort) -> str:
     """ "unsat" if the obligation holds, "sat" if it does not, "unknown" if nobody can tell.
 
     Each way of asking is tried shortly before any is given all the time: most obligations are easy for one of them."""
-    if not effort.second:
-        obligation = replace(obligation, formulas=_rewritten(obligation.formulas))
+    if any(formula is False for formula in obligation.formulas):
+        return "unsat"
+    formulas = tuple(formula for formula in obligation.formulas if formula is not True)
+    obligation = replace(obligation, formulas=formulas if effort.second else _rewritten(formulas))
     for share in (0.005, 0.02, 1.0):
         timeout = share * effort.timeout
         for make in (z3.SimpleSolver, z3.Solver):

@@ -27,14 +27,15 @@ from typing import Any
 import z3
 
 from mcveto.check.certificate import HALT, Certificate, Location
-from mcveto.check.obligations import Checker, Obligation, number, parse
+from mcveto.check.formulas import Formula, Value, all_of, no, reads, vector
+from mcveto.check.obligations import Checker, Obligation, parse
+from mcveto.check.question import Rejected, number
 from mcveto.check.records import Frame, Procedure
-from mcveto.check.steps import Outcome, Rejected
-from mcveto.check.values import CheckerDomain, Formula, Value, Vocabulary, all_of, reads, vector
+from mcveto.check.steps import Outcome
+from mcveto.check.values import CheckerDomain, Vocabulary
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
 from mcveto.machine.memory import EXECUTE
 from mcveto.machine.pcode import Instruction, Transfer
-from mcveto.machine.registers import Cell
 from mcveto.program.program import Program
 
 MAX_POINTS = 20_000
@@ -42,19 +43,6 @@ PRUNE_MILLISECONDS = 500
 AFTER = "after "
 EXPECTED = "expected return"
 Activation = tuple[str, int]
-
-
-class Renamed(Vocabulary):
-    """The same names with something before them: another state."""
-
-    def __init__(self, plain: Vocabulary, prefix: str, address_bits: int) -> None:
-        super().__init__(plain.layout, address_bits)
-        self._prefix = prefix
-        self.memory = z3.Array(f"{prefix}mem", z3.BitVecSort(address_bits), z3.BitVecSort(8))
-
-    def variable(self, cell: Cell) -> Any:
-        bits, name = self.layout.significant_bits(cell), f"{self._prefix}{cell.name}"
-        return z3.Bool(name) if bits == 1 else z3.BitVec(name, bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +84,7 @@ class ProcedureChecker(Checker):
         if self._steps.foreign:
             raise Rejected("procedures of a program that depends on other modules")
         self._bits = self._row.address_bits
-        self._after = Renamed(self._vocabulary, AFTER, self._bits)
+        self._after = Vocabulary(self._vocabulary.layout, self._bits, AFTER)
         self._expected = z3.BitVec(EXPECTED, self._bits)
         (self._stack_pointer,) = program.decoder.layout.named(self._row.stack_pointer)
         self._summaries: dict[int, Summary] = {}
@@ -113,7 +101,7 @@ class ProcedureChecker(Checker):
         after = {f"{AFTER}{cell.name}": self._after.variable(cell) for cell in cells}
         after |= {f"{AFTER}mem": self._after.memory}
         requires, ensures = parse(item.requires, before), parse(item.ensures, before | after)
-        return Summary(all_of(requires or [z3.BoolVal(True)]), all_of(ensures or [z3.BoolVal(True)]), item.frame)
+        return Summary(all_of([z3.BoolVal(True), *requires]), all_of([z3.BoolVal(True), *ensures]), item.frame)
 
     def obligations(self, part: int) -> Iterator[Obligation]:
         """Those of the paths from the entry (-1), or from a procedure."""
@@ -166,10 +154,8 @@ class ProcedureChecker(Checker):
             step = self._steps.interpreter.execute(instruction, domain)
         except Fault as fault:
             if fault.kind is FaultKind.SYSTEM_CALL:
-                cells = self._program.decoder.layout.cells
-                registers = {cell.number: domain.read_register(cell) for cell in cells}
-                here = Outcome(domain.guard, registers, domain.memory, Transfer.JUMP, point.pc, point.pc)
-                guard = (*point.guard, *domain.guard, z3.Not(self.exits(here)))
+                here = Outcome(domain.guard, domain, Transfer.JUMP, point.pc, point.pc)
+                guard = (*point.guard, *domain.guard, no(self.exits(here)))
                 yield self._obligation(own, f"system call {where}", point, guard)
             return
         except Unsupported as error:
@@ -221,10 +207,10 @@ class ProcedureChecker(Checker):
             summary = self._summaries[own]
             holds = z3.substitute(summary.ensures, *self._state(point, self._after))
             parts = [holds, *self._whole(point)]
-            yield self._obligation(own, "what is ensured", point, (*point.guard, z3.Not(all_of(parts))))
+            yield self._obligation(own, "what is ensured", point, (*point.guard, no(all_of(parts))))
             if summary.frame is not None:
                 kept = self._keeps_frame(summary.frame, point)
-                yield self._obligation(own, "the memory that is kept", point, (*point.guard, z3.Not(kept)))
+                yield self._obligation(own, "the memory that is kept", point, (*point.guard, no(kept)))
 
     def _begin(self, own: int | None, point: Point) -> Iterator[Point | Obligation]:
         """An activation begins that is known by its summary."""
@@ -232,8 +218,8 @@ class ProcedureChecker(Checker):
         said = [*self._state(point, self._vocabulary), (self._expected, self._return_address(own, point))]
         parts = [z3.substitute(summary.requires, *said), *self._whole(point)]
         what = f"what {point.pc:#x} requires"
-        yield self._obligation(own, what, point, (*point.guard, z3.Not(all_of(parts))))
-        names = Renamed(self._vocabulary, f"call {len(point.behind)} ", self._bits)
+        yield self._obligation(own, what, point, (*point.guard, no(all_of(parts))))
+        names = Vocabulary(self._vocabulary.layout, self._bits, f"call {len(point.behind)} ")
         behind = Point(0, names, {}, names.memory, ())
         ensures = z3.substitute(summary.ensures, *said, *self._state(behind, self._after))
         keeps = self._keeping(summary.frame, self._pointer(point))
@@ -265,9 +251,7 @@ class ProcedureChecker(Checker):
     def _whole(self, point: Point) -> list[Formula]:
         """That bits of registers which can never be set are not."""
         cells = self._program.decoder.layout.cells
-        return [
-            part for at, value in point.registers.items() for part in self._vocabulary.insignificant(cells[at], value)
-        ]
+        return [self._vocabulary.is_whole(cells[at], value) for at, value in point.registers.items()]
 
     def _keeping(self, frame: Frame | None, stack_pointer: Any) -> Callable[[Any], Formula]:
         """Whether the byte at an address is kept by an activation that begins with this stack pointer."""

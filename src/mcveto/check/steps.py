@@ -8,53 +8,49 @@ there: blocks are cut here, whatever the certificate thinks of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcveto.check.values import CheckerDomain, Formula, Value, Vocabulary
+from mcveto.check.formulas import Formula, Value, vector
+from mcveto.check.question import Rejected
+from mcveto.check.values import CheckerDomain, Vocabulary, allows
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
 from mcveto.machine.interpreter import Interpreter
 from mcveto.machine.memory import EXECUTE
 from mcveto.machine.pcode import Instruction, Transfer
-from mcveto.machine.registers import Cell
 from mcveto.program.program import Program
 
 MAX_WAYS = 4096
 OUTSIDE = "something outside the file"
 
 
-class Rejected(Exception):
-    """The certificate does not prove what it claims; says why."""
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A location with its numbers read; a pointer of None is any value."""
+    """A location with its numbers read."""
 
     name: str
     pc: int
     code: tuple[bytes, ...]
-    stack_pointer: int | None
-    frame_pointer: int | None
     frames: tuple[int, ...] | None
 
 
 @dataclass(slots=True)
 class Outcome:
-    """One way through the code: under `guard`, control goes to `target` in the state `registers` and `memory`."""
+    """One way through the code: under `guard`, control goes to `target` in `state`."""
 
     guard: list[Formula]
-    registers: dict[int, Value]
-    memory: Formula
+    state: CheckerDomain
     transfer: Transfer
     target: Value
     following: int
     """The address behind the last instruction: where a call is expected to return."""
     system_call: bool = False
     unsupported: str = ""
-    history: dict[str, list[tuple[Any, Any]]] = field(default_factory=dict)
-    """What becomes of the history, by the name of the location where the step ends."""
+    history: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What becomes of the history, by the name of the location where the step ends and of the variable."""
+    held: Collection[Any] = ()
+    """Conditions that hold before."""
 
 
 class Steps:
@@ -63,20 +59,18 @@ class Steps:
         self._vocabulary = vocabulary
         self._row = program.decoder.row
         self.interpreter: Interpreter[Value] = Interpreter(program.decoder)
-        (stack_pointer,) = program.decoder.layout.named(self._row.stack_pointer)
-        (frame_pointer,) = program.decoder.layout.named(self._row.frame_pointer)
-        self._cells = stack_pointer.cell, frame_pointer.cell
         # Where what is not mapped may belong to another module: nobody knows what happens there.
         self.foreign = [(low, high - 1) for low, high in program.undetermined.foreign_ranges()]
+        self._decoded: dict[tuple[int, tuple[bytes, ...]], list[Instruction]] = {}
         self._stops = {self._row.code_address(pc) for pc in program.hooks} | program.halts | program.targets
-
-    def pointers(self, place: Place) -> list[tuple[Cell, int]]:
-        """The stack and frame pointer of a location, as far as it fixes them."""
-        values = zip(self._cells, (place.stack_pointer, place.frame_pointer), strict=True)
-        return [(cell, value) for cell, value in values if value is not None]
 
     def instructions(self, place: Place) -> list[Instruction]:
         """The code of a location, decoded; raises Rejected where the image or the decoder disagree."""
+        if (place.pc, place.code) not in self._decoded:
+            self._decoded[place.pc, place.code] = self._decode(place)
+        return self._decoded[place.pc, place.code]
+
+    def _decode(self, place: Place) -> list[Instruction]:
         hook = self._program.hooks.get(place.pc)
         if hook is not None:
             # What a property watches is an instruction of the image; what the spec replaces has no bytes.
@@ -90,8 +84,7 @@ class Steps:
         for code in place.code:
             address = self._row.code_address(pc)
             for offset, byte in enumerate(code):
-                region = self._program.space.region_at(address + offset)
-                if region is None or not region.permissions & EXECUTE:
+                if not allows(self._program.space, address + offset, EXECUTE):
                     raise Rejected(f"{place.name}: {address + offset:#x} is not executable")
                 fixed = self._program.space.fixed_bytes(address + offset, 1)
                 if fixed is None and len(place.code) > 1:
@@ -108,20 +101,22 @@ class Steps:
             pc = (pc + instruction.size) & self._row.address_mask
         return instructions
 
-    def outcomes(self, place: Place) -> Iterator[Outcome]:
-        """Every way through the code that does not end in a fault."""
+    def outcomes(self, place: Place, registers: dict[int, int], known: dict[int, int]) -> Iterator[Outcome]:
+        """Every way through the code that does not end in a fault, from states in which registers (by number) and
+        bytes (by address) are known."""
         instructions = self.instructions(place)
         scripts: list[tuple[bool, ...]] = [()]
         ways = 0
         while scripts:
             domain = CheckerDomain(self._vocabulary, self._program.space, scripts.pop())
             domain.foreign = self.foreign
-            domain.registers.update({cell.number: value for cell, value in self.pointers(place)})
+            domain.stated = registers
+            domain.known.update(known)
             outcome = self._run(instructions, domain)
             if outcome is not None:
                 yield outcome
             for guard in domain.strays:
-                yield Outcome(guard, {}, domain.memory, Transfer.JUMP, place.pc, place.pc, unsupported=OUTSIDE)
+                yield Outcome(guard, domain, Transfer.JUMP, place.pc, place.pc, unsupported=OUTSIDE)
             scripts.extend(domain.other_ways)
             ways += 1
             if ways > MAX_WAYS:
@@ -130,19 +125,20 @@ class Steps:
     def _run(self, instructions: list[Instruction], domain: CheckerDomain) -> Outcome | None:
         for instruction in instructions:
             following = (instruction.pc + instruction.size) & self._row.address_mask
-            ended = Outcome(domain.guard, domain.registers, domain.memory, Transfer.JUMP, following, following)
+            outcome = Outcome(domain.guard, domain, Transfer.JUMP, following, following)
             try:
                 step = self.interpreter.execute(instruction, domain)
             except Fault as fault:
-                ended.system_call = fault.kind is FaultKind.SYSTEM_CALL
+                outcome.system_call = fault.kind is FaultKind.SYSTEM_CALL
                 if fault.address is not None and self._program.undetermined.is_foreign(fault.address):
-                    ended.unsupported = OUTSIDE
-                return ended if ended.system_call or ended.unsupported else None
+                    outcome.unsupported = OUTSIDE
+                return outcome if outcome.system_call or outcome.unsupported else None
             except Unsupported as error:
-                ended.unsupported = str(error)
-                return ended
-            outcome = Outcome(domain.guard, domain.registers, domain.memory, step.transfer, step.target, following)
-            if step.transfer is not Transfer.FALL or not isinstance(step.target, int) or step.target != following:
+                outcome.unsupported = str(error)
+                return outcome
+            outcome.transfer, target = step
+            outcome.target = target if isinstance(target, int) else vector(target, self._row.address_bits)
+            if step.transfer is not Transfer.FALL or not isinstance(target, int) or target != following:
                 return outcome
             if self._row.code_address(following) in self._stops:
                 return outcome

@@ -1,54 +1,37 @@
 """The checker's value domain for the P-code interpreter: Python integers where a value is certain, else Z3 expressions.
 
-Written for reading, not for speed. An operator on integers is the emulator's own (`machine.operators`); otherwise it is
-the SMT-LIB operator of the same meaning. Memory is one Z3 array from addresses to bytes. Nothing is simplified except
-by Z3 itself. What a path depends on is collected in `guard`; at a decision the `script` says which way to go, and ways
-not yet in the script are left in `other_ways` for the caller to try.
+An operator on integers is the emulator's own (`machine.operators`); otherwise it is the SMT-LIB operator of the same
+meaning. Memory is one Z3 array from addresses to bytes, with the bytes that are known at certain addresses beside it.
+What a path depends on is collected in `guard`; at a decision the `script` says which way to go, and ways not yet in the
+script are left in `other_ways` for the caller to try.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import z3
 
+from mcveto.check.formulas import Formula, Later, Value, equal, fits, no, number_of, plain, vector, within
 from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.memory import READ, WRITE
 from mcveto.machine.operators import FUNCTIONS
 from mcveto.machine.pcode import FreshOrigin
 from mcveto.machine.registers import Cell, RegisterLayout
 
-Value = Any  # int | z3.BitVecRef
-Formula = Any  # z3.BoolRef
-
-
-def all_of(formulas: list[Any]) -> Any:
-    """Their conjunction; of one, itself: not every solver reads a conjunction of one."""
-    return formulas[0] if len(formulas) == 1 else z3.And(formulas)
-
-
-def any_of(formulas: list[Any]) -> Any:
-    return formulas[0] if len(formulas) == 1 else z3.Or(formulas)
-
-
-def vector(value: Value, bits: int) -> Any:
-    return z3.BitVecVal(value, bits) if isinstance(value, int) else value
-
-
-def plain(value: Any) -> Value:
-    """`value` as Z3 simplifies it; an integer if it is one."""
-    return value.as_long() if z3.is_bv_value(value := z3.simplify(value)) else value
-
 
 class Vocabulary:
-    """The names an invariant may use: registers (flags are Booleans) and the memory `mem`."""
+    """The names an invariant may use: registers (flags are Booleans) and the memory `mem`; with something before them,
+    those of another state."""
 
-    def __init__(self, layout: RegisterLayout, address_bits: int) -> None:
+    def __init__(self, layout: RegisterLayout, address_bits: int, prefix: str = "") -> None:
         self.layout = layout
         self._address_bits = address_bits
-        self.memory = self.named("mem", 0)
+        self._prefix = prefix
+        self._variables: dict[int, Any] = {}
+        self.memory = self.named(f"{prefix}mem", 0)
 
     def named(self, name: str, bits: int) -> Any:
         """A variable of so many bits; of 0 bits, a memory."""
@@ -58,14 +41,20 @@ class Vocabulary:
 
     def variable(self, cell: Cell) -> Any:
         """What a register's name stands for in an invariant: its significant bits."""
-        return self.named(cell.name, self.layout.significant_bits(cell))
+        if cell.number not in self._variables:
+            made = self.named(f"{self._prefix}{cell.name}", self.layout.significant_bits(cell))
+            self._variables[cell.number] = made
+        return self._variables[cell.number]
 
     def before(self, cell: Cell) -> Value:
         """A register's whole value in a state that nothing was done to; insignificant bits are zero."""
-        variable, bits = self.variable(cell), self.layout.significant_bits(cell)
-        if bits == 1:
-            return z3.If(variable, z3.BitVecVal(1, cell.bits), z3.BitVecVal(0, cell.bits))
-        return z3.ZeroExt(cell.bits - bits, variable) if bits < cell.bits else variable
+        bits, variable = self.layout.significant_bits(cell), self.variable(cell)
+        if bits == cell.bits:
+            return variable
+        extended = (
+            (lambda: _truth(variable, cell.bits)) if bits == 1 else lambda: z3.ZeroExt(cell.bits - bits, variable)
+        )
+        return Later(extended, fits=bits)
 
     def after(self, cell: Cell, value: Value) -> Any:
         """What a register's name stands for where its whole value is `value`."""
@@ -73,38 +62,15 @@ class Vocabulary:
         low = z3.Extract(bits - 1, 0, vector(value, cell.bits)) if bits < cell.bits else vector(value, cell.bits)
         return low == 1 if bits == 1 else low
 
-    def insignificant(self, cell: Cell, value: Value) -> list[Formula]:
+    def is_whole(self, cell: Cell, value: Value) -> Formula:
         """That the bits of a register which can never be set are not."""
         bits = self.layout.significant_bits(cell)
-        return [z3.Extract(cell.bits - 1, bits, vector(value, cell.bits)) == 0] if bits < cell.bits else []
-
-
-def reads(pending: list[Any]) -> Iterator[tuple[Any, Any]]:
-    """The memories that are read in some formulas, without the stores to them, each with an address; uses up the
-    list, which may grow on the way."""
-    seen: set[int] = set()
-    while pending:
-        term = pending.pop()
-        if term.get_id() not in seen:
-            seen.add(term.get_id())
-            pending.extend(term.children())
-            memories = [term.arg(0)] if z3.is_select(term) else []
-            for memory in memories:
-                parts = [part for part in memory.children() if part.sort() == memory.sort()]
-                memories += parts
-                yield from () if parts else ((memory, term.arg(1)),)
+        return fits(value, cell.bits) <= bits or z3.Extract(cell.bits - 1, bits, vector(value, cell.bits)) == 0
 
 
 def allows(space: AddressSpace, address: Value, kind: int) -> Formula:
     """That the byte at `address` may be read, written or executed."""
-    where = vector(address, space.address_bits)
-    spans = [(at.start, at.end - 1) for at in space.regions if at.permissions & kind and at.size]
-    return within(where, spans)
-
-
-def within(address: Value, spans: Iterable[tuple[int, int]]) -> Formula:
-    """That an address lies in one of some ranges, the last address of each included."""
-    return any_of([z3.And(z3.UGE(address, low), z3.ULE(address, high)) for low, high in spans])
+    return within(address, [(start, end - 1) for start, end in space.ranges(kind)])
 
 
 def _truth(condition: Formula, bits: int) -> Any:
@@ -131,6 +97,27 @@ _COMPARE: _Binary = (
 )
 
 
+def _ones(value: Any, bits: int) -> Any:
+    ones = [z3.ZeroExt(bits - 1, z3.Extract(at, at, value)) for at in range(value.size())]
+    return sum(ones[1:], ones[0])
+
+
+def _leading_zeros(value: Any, bits: int) -> Any:
+    zeros = z3.BitVecVal(value.size(), bits)
+    for at in range(value.size()):
+        zeros = z3.If(z3.Extract(at, at, value) == 1, z3.BitVecVal(value.size() - 1 - at, bits), zeros)
+    return zeros
+
+
+_UNARY: dict[str, Callable[[Any, int], Any]] = (
+    {"INT_ZEXT": lambda a, bits: z3.ZeroExt(bits - a.size(), a), "INT_NEGATE": lambda a, bits: ~a}
+    | {"INT_SEXT": lambda a, bits: z3.SignExt(bits - a.size(), a), "INT_2COMP": lambda a, bits: -a}
+    | {"BOOL_NEGATE": lambda a, bits: a ^ 1, "POPCOUNT": _ones, "LZCOUNT": _leading_zeros}
+)
+# Where no more bits can be set in a result than in the operands.
+_NARROW = frozenset({"INT_ZEXT", "BOOL_NEGATE", "BOOL_AND", "BOOL_OR", "BOOL_XOR", "INT_AND", "INT_OR", "INT_XOR"})
+
+
 class CheckerDomain:
     foreign: Sequence[tuple[int, int]] = ()
     """Where what is not mapped may belong to another module."""
@@ -140,13 +127,34 @@ class CheckerDomain:
         self._space = space
         self.strays: list[list[Formula]] = []
         """When an access is to an address where another module may be, which nobody can follow."""
+        self.stated: Mapping[int, int] = {}
+        """What registers are known to be as long as they are not written."""
         self.registers: dict[int, Value] = {}
-        self.memory = vocabulary.memory
+        """Those that were written."""
+        self._memory = vocabulary.memory
+        self._stores: dict[int, Value] = {}
+        """Bytes that are not in it yet."""
+        self.known: dict[int, Value] = {}
+        """What bytes at certain addresses are."""
+        self.written: set[int] | None = set()
+        """The addresses of bytes that were written; None if they are not certain."""
         self.guard: list[Formula] = []
         self._script = tuple(script)
         self._taken: list[bool] = []
         self.other_ways: list[tuple[bool, ...]] = []
         self.fresh_count = 0
+
+    @property
+    def memory(self) -> Any:
+        for address, byte in self._stores.items():
+            self._memory = z3.Store(self._memory, number_of(address, self._space.address_bits), vector(byte, 8))
+        self._stores = {}
+        return self._memory
+
+    @memory.setter
+    def memory(self, memory: Any) -> None:
+        """All bytes are what `memory` says; of none it is known what that is."""
+        self._memory, self.known, self._stores = memory, {}, {}
 
     def constant(self, value: int, bits: int) -> Value:
         return value & ((1 << bits) - 1)
@@ -155,6 +163,12 @@ class CheckerDomain:
         if all(isinstance(argument, int) for argument in arguments):
             masks = (1 << output_bits) - 1, (1 << input_bits) - 1, 1 << (input_bits - 1)
             return FUNCTIONS[opcode](arguments, *masks, input_bits)
+        width = 1 if opcode in _COMPARE else output_bits
+        if opcode in _NARROW:
+            width = max(1, (min if opcode == "INT_AND" else max)(fits(item, input_bits) for item in arguments))
+        return Later(lambda: self._applied(opcode, arguments, input_bits, output_bits), arguments, width)
+
+    def _applied(self, opcode: str, arguments: tuple[Value, ...], input_bits: int, output_bits: int) -> Any:
         if opcode == "SELECT":
             condition = vector(arguments[0], input_bits) != 0
             return z3.If(condition, vector(arguments[1], output_bits), vector(arguments[2], output_bits))
@@ -163,27 +177,7 @@ class CheckerDomain:
             return _BINARY[opcode](first, rest[0])
         if opcode in _COMPARE:
             return _truth(_COMPARE[opcode](first, rest[0]), output_bits)
-        match opcode:
-            case "INT_ZEXT":
-                return z3.ZeroExt(output_bits - input_bits, first)
-            case "INT_SEXT":
-                return z3.SignExt(output_bits - input_bits, first)
-            case "INT_NEGATE":
-                return ~first
-            case "INT_2COMP":
-                return -first
-            case "BOOL_NEGATE":
-                return first ^ 1
-            case "POPCOUNT":
-                ones = [z3.ZeroExt(output_bits - 1, z3.Extract(at, at, first)) for at in range(input_bits)]
-                return sum(ones[1:], ones[0])
-            case "LZCOUNT":
-                zeros = z3.BitVecVal(input_bits, output_bits)
-                for at in range(input_bits):
-                    found = z3.BitVecVal(input_bits - 1 - at, output_bits)
-                    zeros = z3.If(z3.Extract(at, at, first) == 1, found, zeros)
-                return zeros
-        raise AssertionError(f"an operator without a meaning: {opcode}")
+        return _UNARY[opcode](first, output_bits)
 
     def shift(self, opcode: str, value: Value, amount: Value, bits: int, amount_bits: int) -> Value:
         if isinstance(value, int) and isinstance(amount, int):
@@ -191,14 +185,19 @@ class CheckerDomain:
             return FUNCTIONS[opcode]((value, amount), mask, mask, 1 << (bits - 1), bits)
         wide = max(bits, amount_bits)
         extend = z3.SignExt if opcode == "INT_SRIGHT" else z3.ZeroExt
-        operand = extend(wide - bits, vector(value, bits))
-        distance = z3.ZeroExt(wide - amount_bits, vector(amount, amount_bits))
-        return z3.Extract(bits - 1, 0, _SHIFT[opcode](operand, distance))
+
+        def make() -> Any:
+            operand = extend(wide - bits, vector(value, bits))
+            distance = z3.ZeroExt(wide - amount_bits, vector(amount, amount_bits))
+            return z3.Extract(bits - 1, 0, _SHIFT[opcode](operand, distance))
+
+        return Later(make, (value, amount), bits)
 
     def extract(self, value: Value, low: int, bits: int, total_bits: int) -> Value:
         if isinstance(value, int):
             return value >> low & ((1 << bits) - 1)
-        return z3.Extract(low + bits - 1, low, value)
+        width = min(bits, max(0, fits(value, total_bits) - low))
+        return Later(lambda: z3.Extract(low + bits - 1, low, vector(value, total_bits)), (value,), width)
 
     def insert(self, old: Value, value: Value, low: int, bits: int, total_bits: int) -> Value:
         if low:
@@ -211,41 +210,57 @@ class CheckerDomain:
     def concatenate(self, high: Value, low: Value, high_bits: int, low_bits: int) -> Value:
         if isinstance(high, int) and isinstance(low, int):
             return high << low_bits | low
-        return z3.Concat(vector(high, high_bits), vector(low, low_bits))
+        width = low_bits + fits(high, high_bits)
+        return Later(lambda: z3.Concat(vector(high, high_bits), vector(low, low_bits)), (high, low), width)
 
     def read_register(self, cell: Cell) -> Value:
-        return self.registers.setdefault(cell.number, self._vocabulary.before(cell))
+        value = self.registers.get(cell.number, self.stated.get(cell.number))
+        return self._vocabulary.before(cell) if value is None else value
 
     def write_register(self, cell: Cell, value: Value) -> None:
         self.registers[cell.number] = value
 
+    def byte(self, address: int) -> Value:
+        fixed = self._space.fixed_bytes(address, 1)
+        if fixed is not None:
+            return fixed[0]
+        if address not in self.known:
+            self.known[address] = self._memory[number_of(address, self._space.address_bits)]
+        return self.known[address]
+
     def load(self, address: Value, size: int) -> Value:
-        self._access(address, size, READ)
+        address = self._access(address, size, READ)
         bits, result = 0, 0
         for place in self._places(address, size):
-            fixed = self._space.fixed_bytes(place, 1) if isinstance(place, int) else None
-            byte = fixed[0] if fixed is not None else self.memory[vector(place, self._space.address_bits)]
+            byte = self.byte(place) if isinstance(place, int) else self.memory[place]
             result = self.concatenate(result, byte, bits, 8) if bits else byte
             bits += 8
-        return result if isinstance(result, int) else plain(result)
+        return result if isinstance(result, int) else plain(vector(result, bits))
 
     def store(self, address: Value, value: Value, size: int) -> None:
-        self._access(address, size, WRITE)
+        address = self._access(address, size, WRITE)
         for number, place in enumerate(self._places(address, size)):
             byte = self.extract(value, 8 * (size - 1 - number), 8, 8 * size)
-            self.memory = z3.Store(self.memory, vector(place, self._space.address_bits), vector(byte, 8))
+            if isinstance(place, int):
+                self.known[place] = self._stores[place] = byte
+                if self.written is not None:
+                    self.written.add(place)
+            else:
+                self.memory, self.written = z3.Store(self.memory, place, vector(byte, 8)), None
 
-    def _access(self, address: Value, size: int, kind: int) -> None:
+    def _access(self, address: Value, size: int, kind: int) -> Value:
         """Raises the fault of a certain address; the faults of others are left out of the path by its guard."""
         if isinstance(address, int):
             self._space.check(address, size, kind)
-            return
+            return address
+        address = vector(address, self._space.address_bits)
         for byte in range(size) if self.foreign else {0, size - 1}:
             allowed = allows(self._space, address + byte, kind)
             # What comes before the end of the script was told of the way that left it.
             if self.foreign and len(self._taken) >= len(self._script):
-                self.strays.append([*self.guard, z3.Not(allowed), within(address + byte, self.foreign)])
+                self.strays.append([*self.guard, no(allowed), within(address + byte, self.foreign)])
             self.guard.append(allowed)
+        return address
 
     def _places(self, address: Value, size: int) -> Iterable[Value]:
         """The addresses of the bytes of an access, most significant byte first."""
@@ -254,17 +269,14 @@ class CheckerDomain:
             yield address + offset & self._space.mask if isinstance(address, int) else address + offset
 
     def decide(self, condition: Value) -> bool:
-        if isinstance(condition, int):
-            return condition != 0
-        holds = z3.simplify(condition != 0)
-        if z3.is_true(holds) or z3.is_false(holds):
-            return bool(z3.is_true(holds))
+        if isinstance(holds := no(equal(condition, 0)), bool):
+            return holds
         at = len(self._taken)
         way = self._script[at] if at < len(self._script) else True
         if at >= len(self._script):
             self.other_ways.append((*self._taken, False))
         self._taken.append(way)
-        self.guard.append(holds if way else z3.Not(holds))
+        self.guard.append(holds if way else no(holds))
         return way
 
     def fresh(self, bits: int, origin: FreshOrigin, usual: Value) -> Value:

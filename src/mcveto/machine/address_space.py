@@ -67,6 +67,10 @@ class AddressSpace:
             if not region.permissions & needed:
                 raise Fault(denied(needed), where, size)
 
+    def ranges(self, needed: int) -> list[tuple[int, int]]:
+        """Where an access of a kind is permitted: start and end of each range."""
+        return self._ranges[needed]
+
     def allowed(self, address: Term, size: int, needed: int) -> Term:
         """The condition under which an access of `size` bytes at `address` does not fault.
 
