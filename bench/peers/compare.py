@@ -5,8 +5,10 @@
 The first run installs angr into an environment of its own (`.peers/angr` in the checkout). Every program is given to
 every tool in turn, each in a process of its own that is ended at the limit. Times are wall-clock seconds from loading
 the binary to the answer, everything imported before, and in brackets processor time, which depends less on what else
-the machine does; `ratio` is the least processor time of mcveto's engines divided by angr's where both are right.
-Verdicts are compared with `expected` of the spec.
+the machine does; `ratio` is the least processor time of mcveto's engines divided by angr's where both are right. With
+`--whole` the default command of mcveto is run once more, and `whole` is the processor time of all of it, from the start
+of Python to the answer with its checks, and of all that angr's script takes: what somebody waits for. Verdicts are
+compared with `expected` of the spec.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,8 @@ class Answer:
     seconds: float
     reason: str = ""
     cpu: float = 0.0
+    whole: float = 0.0
+    """Processor seconds of the whole process, with all that it imports."""
 
     def grade(self, expected: str | None) -> str:
         if self.verdict == "unknown":
@@ -113,7 +117,9 @@ def ask_angr(python: Path, limits: Limits) -> Ask:
             "writable_code": writable,
             "limit": limits.seconds,
         }
-        return _answer(run([str(python), str(task_file)], _with_start_up(limits), json.dumps(task)), limits)
+        before = _children()
+        found = _answer(run([str(python), str(task_file)], _with_start_up(limits), json.dumps(task)), limits)
+        return replace(found, whole=_children() - before)
 
     return ask
 
@@ -127,6 +133,32 @@ def ask_mcveto(engine: str, limits: Limits) -> Ask:
         return _answer(run(command, _with_start_up(limits), environment=environment), limits)
 
     return ask
+
+
+def _children() -> float:
+    """Processor seconds of all processes that were started and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def whole_command(path: Path, limits: Limits) -> Answer:
+    """The default command, as somebody types it."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [
+        sys.executable,
+        "-m",
+        "mcveto",
+        "verify",
+        "--spec",
+        str(path),
+        "--quiet",
+        "--timeout",
+        str(limits.seconds),
+    ]
+    before, started = _children(), time.monotonic()
+    output = run(command, _with_start_up(limits), environment=environment) or ""
+    verdict = output.partition("\n")[0].partition("(")[0].lower()
+    return Answer(verdict or "unknown", time.monotonic() - started, whole=_children() - before)
 
 
 def _answer(output: str | None, limits: Limits) -> Answer:
@@ -189,6 +221,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--memory", type=int, default=4096)
     parser.add_argument("--binsec", help="a BINSEC executable")
     parser.add_argument("--without-angr", action="store_true")
+    parser.add_argument("--whole", action="store_true", help="compare whole commands, too")
     options = parser.parse_args(arguments)
     limits = Limits(options.timeout, options.memory)
     tools: dict[str, Ask] = {}
@@ -200,9 +233,15 @@ def main(arguments: list[str]) -> int:
     for engine in engines:
         tools[engine] = ask_mcveto(engine, limits)
     paths = options.spec or sorted((ROOT / "examples" / "fig10" / "x86-32").glob("*.yaml"))
-    print(f"{'program':32}" + "".join(f"{name:>24}" for name in tools) + f"{'ratio':>8}")
+    print(
+        f"{'program':32}"
+        + "".join(f"{name:>24}" for name in tools)
+        + f"{'ratio':>8}"
+        + f"{'whole':>22}" * options.whole
+    )
     table: dict[str, list[str]] = {name: [] for name in tools}
     ratios: list[float] = []
+    whole: list[float] = []
     for path in paths:
         spec = load_spec(str(path))
         program = load_program(None, spec)
@@ -216,16 +255,24 @@ def main(arguments: list[str]) -> int:
         if ratio is not None:
             ratios.append(ratio)
         shown = path.relative_to(ROOT / "examples") if path.is_relative_to(ROOT / "examples") else path
-        print(
-            f"{shown.with_suffix('')!s:32}" + "".join(cells) + (f"{ratio:8.2f}" if ratio is not None else ""),
-            flush=True,
-        )
+        line = f"{shown.with_suffix('')!s:32}" + "".join(cells) + (f"{ratio:8.2f}" if ratio is not None else " " * 8)
+        if options.whole:
+            command = whole_command(path, limits)
+            table.setdefault("command", []).append(command.grade(spec.expected))
+            peer = answers.get("angr")
+            if peer is not None:
+                line += f"{command.whole:8.2f}/{peer.whole:.2f}"
+                if peer.grade(spec.expected) == command.grade(spec.expected) == "right":
+                    whole.append(command.whole / peer.whole)
+                    line += f"{whole[-1]:8.2f}"
+        print(line, flush=True)
     for name, grades in table.items():
         counts = ", ".join(f"{grades.count(kind)} {kind}" for kind in ("right", "unknown", "WRONG"))
         print(f"{name}: {counts} of {len(grades)}")
-    if ratios:
-        faster = sum(ratio < 1 for ratio in ratios)
-        print(f"mcveto's best engine against angr: faster on {faster} of {len(ratios)}, worst ratio {max(ratios):.2f}")
+    for what, found in (("best engine", ratios), ("whole command", whole)):
+        if found:
+            faster, worst = sum(ratio < 1 for ratio in found), max(found)
+            print(f"mcveto's {what} against angr: faster on {faster} of {len(found)}, worst ratio {worst:.2f}")
     wrong = any("WRONG" in table[engine] for engine in engines)
     return 70 if wrong else 0
 

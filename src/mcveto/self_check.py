@@ -28,6 +28,9 @@ OBLIGATION_SECONDS = 20.0
 LARGE = 400
 # Of the time left, for what comes after.
 RESERVED = 0.1
+# Of the time left, for the certificate of an exploration, and for one of its obligations.
+EXPLORED_SHARE = 0.6
+EXPLORED_LONGEST = 0.15
 # Engines whose proof is an inductive invariant, which counts only if it is checked.
 INVARIANTS = ("dpg", "cegar")
 
@@ -56,10 +59,12 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         from mcveto.check.discharge import Effort, check
 
         image = attached.program.loaded or attached.program.image
+        # What was explored has been checked in its own way (see `engines.recheck`): this must not cost the answer.
+        share, longest = (1 - RESERVED, 1.0) if engine in INVARIANTS else (EXPLORED_SHARE, EXPLORED_LONGEST)
         effort = Effort(
             jobs=os.cpu_count() or 1 if len(certificate.locations) >= LARGE else 1,
-            timeout=max(1.0, min(OBLIGATION_SECONDS, seconds)),
-            seconds=max(1.0, (1 - RESERVED) * seconds),
+            timeout=max(1.0, min(OBLIGATION_SECONDS, longest * seconds)),
+            seconds=max(1.0, share * seconds),
         )
         checked = check(certificate, image, effort)
         if checked.problem and not checked.undecided and engine not in INVARIANTS:
@@ -69,7 +74,6 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
                 certificate, text = whole, to_text(whole)
                 checked = check(certificate, image, effort)
         if checked.undecided and engine not in INVARIANTS:
-            # The exploration was checked in its own way (see `engines.recheck`).
             warning = f"the certificate is not checked: {checked.problem}"
             return replace(verdict, proof=None, certificate=text, support=support, warnings=(warning,))
         if checked.undecided:

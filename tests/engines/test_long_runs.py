@@ -44,6 +44,17 @@ def test_the_inputs_are_those_of_the_run(tmp_path: Path) -> None:
     assert confirmed(subject, found).kind == "violated"
 
 
+def test_an_input_that_a_loop_counts_to_is_large_but_not_too_large(tmp_path: Path) -> None:
+    # call input; mov edx, eax; again: add ebx, eax; dec eax; jnz again; cmp edx, 4096; jb +6; shr edx, 20; jnz +1;
+    # target: nop; ret; input: ret
+    subject = program(tmp_path, "e816000000 89c2 01c3 48 75fb 81fa00100000 7206 c1ea14 7501 90 c3 c3", 0x1021, 0x1023)
+    found = LongRuns(subject, 60.0).advance()
+    assert found is not None
+    assert found.kind == "violated"
+    (item,) = found.inputs
+    assert 1 << 12 <= item.value < 1 << 20
+
+
 def test_a_run_that_ends_elsewhere_proves_nothing(tmp_path: Path) -> None:
     found = LongRuns(program(tmp_path, "c3 90", 0x1009), 60.0).advance()
     assert found is not None

@@ -403,3 +403,10 @@ def test_powerpc_condition_fields_give_their_bits_back() -> None:
 def test_a_single_bit_is_found_through_bitwise_operators() -> None:
     t = bxor(bor(x, y), z)
     assert extract(t, 5, 5) is bxor(bor(extract(x, 5, 5), extract(y, 5, 5)), extract(z, 5, 5))
+
+
+def test_products_of_single_values_are_distributed() -> None:
+    assert mul(add(x, k(1)), add(x, k(1))) is add(add(mul(x, x), mul(k(2), x)), k(1))
+    assert mul(sub(mul(k(3), x), k(2)), y) is sub(mul(k(3), mul(x, y)), mul(k(2), y))
+    assert mul(y, add(x, k(5))) is mul(add(x, k(5)), y)
+    assert mul(add(x, y), add(z, k(1))).op == "mul"

@@ -67,8 +67,8 @@ FIRST_TURN = 1.0
 LONGEST_TURN = 8.0
 # Of the time that this strategy has taken since the last turn of the others.
 TURNS_SHARE = 0.7
-# Before summaries of a recursion are looked for: many end by themselves.
-BEFORE_SUMMARIES = 0.04
+# Seconds before summaries of a recursion are looked for: many end by themselves.
+BEFORE_SUMMARIES = 1.0
 PROOF_SECONDS = 2.0
 PAUSE_AFTER = 15.0
 PAUSE_SECONDS = 6.0
@@ -171,7 +171,7 @@ class AutoDriver(Driver):
         except Decided as decided:
             return decided.verdict
         try:
-            self._take_turns(BEFORE_SUMMARIES * self._remaining())
+            self._take_turns(min(BEFORE_SUMMARIES, 0.1 * self._remaining()))
         except Decided as decided:
             return decided.verdict
         answer = self._by_summaries(self._remaining() * (1 if is_recursive else GIVE_UP_SHARE))
@@ -211,7 +211,7 @@ class AutoDriver(Driver):
     def _pause(self) -> None:
         """What others solve quickly should not have to wait for us: takes turns with paths, and asks splitting once."""
         if self._summaries is not None and time.monotonic() - self._started > RECURSION_AFTER and self._is_recursive():
-            self._take_turns(BEFORE_SUMMARIES * self._remaining())
+            self._take_turns(min(BEFORE_SUMMARIES, 0.1 * self._remaining()))
             answer = self._by_summaries(RECURSION_SHARE * self._remaining())
             if answer is not None:
                 raise Decided(answer)
@@ -298,8 +298,6 @@ class AutoDriver(Driver):
         if self._is_safe(system):
             return self._certified(system)
         self._rounds += 1
-        if self._turns == 1:
-            self._take_turns(None)
         ahead = self._run_longer() or self._fuzz(system) or self._vary(system) or self._look_ahead(system)
         if ahead is None and self._size() == size:
             ahead = self._explicit(system)
@@ -314,6 +312,8 @@ class AutoDriver(Driver):
             stage(system)
             if self._is_safe(system):
                 return self._certified(system)
+        if self._turns == 1:
+            self._take_turns(None)
         violated = self._widen(system) or self._recombine(shape)
         if violated is not None:
             return violated

@@ -24,6 +24,7 @@ from mcveto.engines.domain import PathDomain, as_term, as_value
 from mcveto.engines.memory import PathMemory, Value
 from mcveto.engines.queries import Model, No, Queries
 from mcveto.engines.record import Accesses, Recorder
+from mcveto.engines.solved_equations import decided
 from mcveto.engines.state import START, Calls, Drawn, PathState, Script
 from mcveto.logic import terms as t
 from mcveto.logic.linear import constant_part
@@ -187,6 +188,9 @@ class Executor:
         elif state.path.holds(t.bnot(condition)):
             way = False
             self._queries.used.add(t.bnot(condition))
+        elif (known := decided(state, condition)) is not None:
+            way, equations = known
+            self._queries.used.update(equations)
         else:
             way = state.model is None or bool(state.model.value(condition))
             taken, other = (condition, t.bnot(condition)) if way else (t.bnot(condition), condition)

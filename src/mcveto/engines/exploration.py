@@ -25,6 +25,7 @@ from mcveto.engines.order import Order
 from mcveto.engines.queries import Queries
 from mcveto.engines.recheck import recheck
 from mcveto.engines.replay import replayed
+from mcveto.engines.solved_equations import solve_new
 from mcveto.engines.state import PathState
 from mcveto.engines.subsume import Visited
 from mcveto.logic import terms as t
@@ -226,6 +227,7 @@ class Exploration:
             self._push(state)
         for transfer, state in result.successors:
             self._executor.recorder.left(state)
+            solve_new(state)
             self._order.move(state, transfer, source)
             self._push(state)
         self._tell(source)

@@ -3,7 +3,7 @@
 A violation behind a million turns of a loop, or after a recursion without inputs, is found by running the program: some
 ten million instructions a second, against some ten thousand for paths; loops that only count are skipped
 (`machine.acceleration`). A few runs are made side by side, with constant
-and with random inputs, and given more and more steps; one that ends makes room for another with new inputs.
+inputs and with random ones, small and large, and given more and more steps; one that ends makes room for another with new inputs.
 
 A run proves nothing. What reaches a target is reported with the inputs it consumed, and replayed by others.
 """
@@ -31,7 +31,7 @@ FIRST_STEPS = 20_000
 FARTHEST = 1 << 40
 GROWTH = 8
 MAX_RUNS = 40
-SIDE_BY_SIDE = 3
+SIDE_BY_SIDE = 6
 # A replay takes as long again, and somewhat more.
 LONGEST_SHARE = 0.4
 
@@ -45,6 +45,13 @@ class _Constant(InputSource):
 
     def _draw(self, bits: int) -> int:
         return self._value & ((1 << bits) - 1)
+
+
+class _OfAnySize(InputSource):
+    """Numbers of all lengths: one that a loop counts to should be large sometimes, and not always too large."""
+
+    def _draw(self, bits: int) -> int:
+        return self._random.getrandbits(self._random.randrange(bits + 1) or 1)
 
 
 class _LongRun:
@@ -142,8 +149,10 @@ class LongRuns:
         number = self._made
         self._made += 1
         # Mostly random inputs, and the two constants that loops wait for.
-        source = _Constant(number - 1) if number in (1, 2) else InputSource((), self._seed + number)
-        return _LongRun(self._program, source)
+        if number in (1, 2):
+            return _LongRun(self._program, _Constant(number - 1))
+        make = _OfAnySize if number % 2 else InputSource
+        return _LongRun(self._program, make((), self._seed + number))
 
     def _more(self) -> None:
         """All have had as many steps as they may: another one if inputs matter, and more for all."""

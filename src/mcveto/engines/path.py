@@ -98,6 +98,10 @@ class Path:
             for key in merged.keys:
                 self._groups[key] = merged
 
+    def keys_of(self, term: Term) -> Keys:
+        """What the term depends on."""
+        return self._table.of(term)
+
     def holds(self, term: Term) -> bool:
         """Whether the term is one of the conjuncts."""
         return any(term in group.terms for group in self._touched(self._table.of(term)))

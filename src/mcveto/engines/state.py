@@ -127,6 +127,10 @@ class PathState:
     """How new it was at the last head of a loop (see `novelty`)."""
     arrivals: tuple[Arrival, ...] = ()
     """The same in a simulation."""
+    equations: tuple[tuple[Term, Term, Term], ...] = ()
+    """Inputs that equations of the path determine, their values, and the equations (see `solved_equations`)."""
+    looked_at: int = 0
+    """How many conditions of the path have been looked at for that."""
 
     def fork(self, pc: int, registers: dict[int, Value], memory: PathMemory, model: Model | None) -> PathState:
         return PathState(
@@ -144,4 +148,6 @@ class PathState:
             origins=self.origins,
             rank=self.rank,
             arrivals=self.arrivals,
+            equations=self.equations,
+            looked_at=self.looked_at,
         )

@@ -198,6 +198,11 @@ def mul(a: Term, b: Term) -> Term:
         return scale(b, a.data)
     if b.op == "const":
         return scale(a, b.data)
+    # match (k*x + c) * (m*y + d), result (k*m) * (x*y) + (k*d)*x + (c*m)*y + c*d: one product as before, and what is
+    # equal by the law of distribution is the same term
+    if (constant_part(a) or constant_part(b)) and _is_single(a) and _is_single(b):
+        (x, k, c), (y, m, d) = _single(a), _single(b)
+        return combine(((k * m, mul(x, y)), (k * d, x), (c * m, y)), c * d, width)
     # match (k*x) * (l*y), result (k*l) * (x*y)
     factor = 1
     if a.op == "lin" and len(a.args) == 1 and a.data[1] == 0:
@@ -207,6 +212,15 @@ def mul(a: Term, b: Term) -> Term:
     if a.serial > b.serial:
         a, b = b, a
     return scale(intern("mul", (a, b), width), factor)
+
+
+def _is_single(a: Term) -> bool:
+    return a.op != "lin" or len(a.args) == 1
+
+
+def _single(a: Term) -> tuple[Term, int, int]:
+    """The atom, factor and constant of a term k*x + c."""
+    return (a.args[0], a.data[0][0], a.data[1]) if a.op == "lin" else (a, 1, 0)
 
 
 def udiv(a: Term, b: Term) -> Term:

@@ -15,6 +15,7 @@ from mcveto.dpg.strengthen.candidates import bounds, differences, open_places, r
 from mcveto.dpg.strengthen.cells import all_cells
 from mcveto.dpg.strengthen.houdini import Candidates
 from mcveto.dpg.strengthen.places import relevant_places
+from mcveto.dpg.strengthen.products import multiplies, product_relations
 from mcveto.dpg.strengthen.quantified import instantiate
 from mcveto.dpg.strengthen.system import System
 from mcveto.dpg.strengthen.tested_conditions import comparisons, holding, scaled
@@ -43,12 +44,14 @@ def later_candidates(system: System) -> Iterator[Candidates]:
             yield {cut: dict.fromkeys(all_cells(system, cut, places[cut], exact)) for cut in system.cuts}
             instantiate(system)
             yield {}
-    stages: tuple[Callable[[Location], list[Term]], ...] = (
+    stages: list[Callable[[Location], list[Term]]] = [
         simple,
         lambda cut: [*simple(cut), *differences(system, cut, places[cut])],
         lambda cut: by_condition(system, cut, places[cut], system.invariants[cut]),
         lambda cut: [*simple(cut), *scaled(system, cut, places[cut])],
-    )
+    ]
+    if multiplies(term for step in system.all_steps() for term in step.guard):
+        stages.insert(0, lambda cut: [*simple(cut), *product_relations(system, cut, places[cut])])
     for stage in stages:
         before, system.samples = system.samples, sampled
         try:
