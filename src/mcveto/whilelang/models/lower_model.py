@@ -15,7 +15,7 @@ from mcveto.machine.faults import FaultKind
 from mcveto.machine.isa import Decoder, IsaRow
 from mcveto.machine.pcode import FreshOrigin, Instruction, Op, Space, Varnode
 from mcveto.whilelang.inlining import Inliner
-from mcveto.whilelang.models.catalogue import library
+from mcveto.whilelang.models.catalogue import library, models
 from mcveto.whilelang.pcode_builder import PcodeBuilder, patched
 from mcveto.whilelang.rewriting import command_names, term_names
 from mcveto.whilelang.syntax import (
@@ -187,7 +187,13 @@ class ModelLowering:
         row, code = self._decoder.row, self._code
         if self._procedure.result is not None:
             result = self._storage.read(self._procedure.result, code)
-            code.copy(self._decoder.registers[row.return_registers[0]], result)
+            named = self._decoder.registers
+            if models()[self._name].wide and row.address_bits == 32:
+                low, high = row.return_registers[:2] if not row.big_endian else reversed(row.return_registers[:2])
+                code.copy(named[low], result)
+                code.copy(named[high], code.constant(0))
+            else:
+                code.copy(named[row.return_registers[0]], result)
         pointer = self._decoder.registers[row.stack_pointer]
         self._forget(pointer)
         code.ops.append(Op("INT_ADD", pointer, (pointer, code.constant(self._frame_bytes))))
