@@ -396,7 +396,7 @@ class FrameLayout:
                 elif op.output in held:
                     held.discard(op.output)
             following = self._fetch(pc + instruction.size)
-            if following is None or (self._row.pushes_return_address and instruction.ops[-1].opcode == "RETURN"):
+            if following is None or any(op.opcode in ("RETURN", "BRANCH", "BRANCHIND") for op in instruction.ops):
                 return False
             instruction, pc, ops = following, following.pc, following.ops
             held = {item for item in held if item is not None and item.space is Space.REGISTER}
