@@ -30,13 +30,15 @@ FLAGS = (
     *("-fno-vectorize", "-fno-slp-vectorize", "-Wl,--build-id=none", "-Wl,-e,_start", "-Wl,--no-gc-sections"),
 )
 GOOD, BAD = range(10), range(20, 23)
+STRUCTURES = range(28)
+MODELS = ("memset", "memcpy", "strlen", "strcpy", "strncpy")
 
 
-def compiled(case: int, target: str, level: str, folder: Path) -> Program:
+def compiled(case: int, target: str, level: str, folder: Path, source: str = "objects.c") -> Program:
     pytest.importorskip("ziglang")
     path = folder / "program.elf"
     triple, *flags = TARGETS[target]
-    sources = [str(HERE / "objects.c"), str(EXAMPLES / "frame" / "start.c"), "-I", str(EXAMPLES / "frame")]
+    sources = [str(HERE / source), str(EXAMPLES / "frame" / "start.c"), "-I", str(EXAMPLES / "frame")]
     options = ["-target", triple, *flags, *FLAGS, level, f"-DCASE={case}", "-T", str(EXAMPLES / "layouts" / "wx.ld")]
     named = [option for option in options if option != "-s"]
     command = [sys.executable, "-m", "ziglang", "cc"]
@@ -47,6 +49,7 @@ def compiled(case: int, target: str, level: str, folder: Path) -> Program:
         entry=symbols["_start"],
         input_calls=(InputCall(symbols["input"], 32),),
         halt=(symbols["halt"],),
+        models=tuple((symbols[name], name) for name in MODELS if name in symbols),
         properties=(PropertySpec("memory-safety"),),
     )
     return load_program(str(path), spec)
@@ -87,7 +90,7 @@ def test_a_structure_that_is_cleared_as_a_whole_is_not_told_from_an_overflow(tmp
 
 def blamed(program: Program, value: int) -> list[str]:
     """What a run with this input violates."""
-    example = Counterexample("memory-safety", (VerdictInput(value, 32, "input"),))
+    example = Counterexample("memory-safety", (VerdictInput(value, 32, "input"),) * 3)
     crossings = Crossings(program).of(example, (), 20_000)
     found = find_violation(program, example, ("memory-safety",), max_steps=20_000)
     certain = [str(item) for item in crossings if item.meaning == CERTAIN]
@@ -99,6 +102,23 @@ def test_some_correct_programs_are_not_blamed(case: int, target: str, level: str
     """Structures by value, whose address the callee takes off the stack; pointers from both ends of an array."""
     program = compiled(case, target, level, tmp_path)
     assert [blamed(program, value) for value in (5, 11)] == [[], []]
+
+
+@pytest.mark.parametrize("case", [0, 2, 6, 7])
+def test_some_structures_are_not_blamed(case: int, tmp_path: Path) -> None:
+    """Filled to a length that the input gives; cleared after use; indices with a constant folded in; unions."""
+    program = compiled(case, "x86-32", "-O0", tmp_path, "structures.c")
+    assert blamed(program, 1_000_015) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["-O0", "-O1", "-O2"])
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("case", STRUCTURES)
+def test_structures_are_not_blamed(case: int, target: str, level: str, tmp_path: Path) -> None:
+    program = compiled(case, target, level, tmp_path, "structures.c")
+    for value in (9, 15, 1_000_003):
+        assert blamed(program, value) == []
 
 
 @pytest.mark.slow

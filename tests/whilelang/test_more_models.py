@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from mcveto.machine.faults import FaultKind
+from mcveto.program.models import REMAINS
 from mcveto.whilelang.models.catalogue import models, procedure
 
-from .test_models import DATA, FUNCTIONS, LIBC, area, bound, call, real
+from .test_models import DATA, FUNCTIONS, LIBC, area, bound, call, real, start
 
 ISAS = ("x86-32", "x86-64", "ppc32-be", "arm", "mips32-le")
 # Characters and numbers alone.
@@ -150,10 +151,28 @@ def test_input() -> None:
         found = call(bound(isa, "time"), [DATA], b"", [0x5678, 0x1234])
         assert found.result == 0x12345678
         assert found.data(word) == (0x12345678).to_bytes(word, order)  # type: ignore[arg-type]
+        if word == 4:
+            program = bound(isa, "__time64")
+            found = call(program, [DATA], b"", [0x5678, 0x1234])
+            low = program.decoder.row.return_registers[isa == "ppc32-be"]
+            assert found.machine.read(low) == 0x12345678 and found.data(8) == (0x12345678).to_bytes(8, order)  # type: ignore[arg-type]
         assert call(bound(isa, "srand"), [4]).outcome.kind == "halted"
         assert call(bound(isa, "fflush"), [0]).result == 0
         assert call(bound(isa, "fputc"), [0x141, 0]).result == 0x41
         assert call(bound(isa, "fgetc"), [0], b"", [0x41]).result == 0x41
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_what_a_model_leaves_below_the_stack_pointer_is_not_known(isa: str) -> None:
+    """It is what a region of unknown contents has, not what the variables of the model were."""
+    program = bound(isa, "strlen")
+    (remains,) = (region for region in program.space.regions if region.name == REMAINS)
+    assert remains.unspecified == ((0, remains.size),)
+    machine = start(program, [DATA], b"text\0")
+    pointer = machine.read(program.decoder.row.stack_pointer)
+    machine.memory.poke(remains.start, b"\xa5" * remains.size)
+    assert machine.run(1000).kind == "halted"
+    assert machine.memory.peek(pointer - 16, 16) == b"\xa5" * 16
 
 
 CHECKED = {
@@ -186,7 +205,7 @@ def test_every_model_is_known_and_tested() -> None:
     here = {
         *PLAIN, *SEARCHES, *CHECKED, "sprintf", "snprintf", "fprintf", "scanf", "fscanf", "puts", "fputs", "fputc",
         "fgetc", "fgets", "gets", "fread", "fwrite", "fflush", "rand", "srand", "time", "__fgets_chk", "__printf_chk",
-        "__fprintf_chk", "__stack_chk_fail",
+        "__fprintf_chk", "__stack_chk_fail", "__time64",
     }  # fmt: skip
     there = {*FUNCTIONS, "atoi", "malloc", "calloc", "realloc", "free", "read", "getchar", "write", "putchar", "printf"}
     known = models()

@@ -1,17 +1,21 @@
 """Accesses that leave the object of the frame they were made for, in one concrete run, and what they mean.
 
 The bounds of objects in a frame are read off the code (`program.frame_layout`), and code does not say everything: an
-array beside a variable looks like a structure that holds both. So an access that leaves its object is a violation only
+array beside a variable looks like a structure that holds both. But a structure that is filled, copied or looked through
+as a whole ends where one of its fields ends, and so does the longest part of it that any input leads to. So an access
+that leaves its object is a violation only
 
     if the spec says that objects are separate, or a symbol table has the object and its size, or
-    if it touches a variable that its function reads and writes directly, but in another way (a byte of an
-    integer, say), and either other inputs lead through the same code without leaving the object (whole structures are
-    not copied to a length that depends on the input), or it overwrites what the variable was given before, and the
-    variable is then read, or
-    if, in code that forms addresses of whole objects only (that of x86 compilers without optimisation), what is
-    accessed past its end ends within another object (a whole structure ends where objects end), or the access is
-    before an object that is used as such, or
-    if a library function has filled exactly the object before, as it does to initialise an array.
+    if the farthest that is accessed from the object by the same code, in this run and in runs with other inputs near
+    to its own (`check.farther_runs`), is past all variables of the frame; or, in code without optimisation, ends or
+    begins within a variable: a number that the function reads and writes directly, or an array that other code of the
+    run goes through from its start to beyond that place, or
+    if, in code that forms addresses of whole objects only (that of x86 compilers without optimisation), the access is
+    before an object that is used as such, or a text is read that runs from one object into the next.
+
+Where a compiler may name fields by places of their own, or give one place to several variables, one after the other,
+arrays do not count, and the number has to be in use besides: written before, and read afterwards without having been
+written again. Optimised code copies texts and structures as numbers: there numbers do not count either.
 
 A field that is reached by a constant distance from the address of a structure is none (`field`). Everything else is
 `unclear`, which excludes a proof and is no violation.
@@ -20,27 +24,26 @@ A field that is reached by a constant distance from the address of a structure i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from mcveto.check.counterexample import Counterexample
+from mcveto.check.farther_runs import FartherRuns, Reach
 from mcveto.check.reference_run import ReferenceRun, Turns
 from mcveto.check.safety_monitor import RecordingMachine
 from mcveto.machine.faults import Fault, Unsupported
 from mcveto.machine.pcode import Instruction, Space, Transfer
 from mcveto.machine.registers import Cell
 from mcveto.program.frame_layout import FrameLayout, Function
-from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
 from mcveto.property.safety.guard_program import Bounds, Watching, guard, named_objects
 
 CERTAIN, FIELD, UNCLEAR = "certain", "field", "unclear"
-_OTHER_RUNS = 12
-_OTHER_STEPS = 4_000
 # How far a run is followed beyond what it was given inputs for.
 _FURTHER = 4_000
 _MOST = 2_000
-# Between two objects there may be so many bytes that belong to none.
-_PADDING = 16
+_TEXT_READERS = frozenset(
+    {"strlen", "strcpy", "strcat", "strcmp", "strchr", "strrchr", "strstr", "puts", "fputs", "printf", "fprintf"}
+    | {"sprintf", "snprintf", "atoi", "__printf_chk", "__fprintf_chk", "__strcpy_chk", "__strcat_chk"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,12 @@ class _Log:
         """Registers do not matter here."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    crossings: list[Crossing]
+    accesses: list[_Access]
+
+
 class Crossings:
     """The crossings of runs of one program."""
 
@@ -122,12 +131,18 @@ class Crossings:
         """In the order in which they happen, with what they mean."""
         if self._recorded is None or self._recorded.crossed is None:
             return []
+        found = self._follow(example, turns, max_steps)
+
+        def follow(other: Counterexample, steps: int) -> list[Crossing]:
+            return self._follow(other, turns, min(steps, max_steps)).crossings
+
+        farther = FartherRuns(example, found.crossings, follow)
+        return [self._judged(item, found, farther) for item in found.crossings]
+
+    def _follow(self, example: Counterexample, turns: Turns, max_steps: int) -> _Followed:
+        assert self._recorded is not None
         run = ReferenceRun(self._recorded.program, example, turns, machine_class=RecordingMachine)
         log = _Log()
-        found = self._follow(run, log, max_steps)
-        return [self._judged(item, found, log.accesses) for item in found]
-
-    def _follow(self, run: ReferenceRun, log: _Log, max_steps: int) -> list[Crossing]:
         machine = run.machine
         assert isinstance(machine, RecordingMachine)
         machine.watched_by(log)
@@ -156,7 +171,7 @@ class Crossings:
             further += run.is_out_of_inputs
             if further > _FURTHER:
                 break
-        return found
+        return _Followed(found, log.accesses)
 
     def _recorded_cell(self, name: str) -> int:
         assert self._recorded is not None
@@ -180,7 +195,7 @@ class Crossings:
 
     # What a crossing means.
 
-    def _judged(self, item: Crossing, others: list[Crossing], accesses: list[_Access]) -> Crossing:
+    def _judged(self, item: Crossing, found: _Followed, farther: FartherRuns) -> Crossing:
         if self._program.spec.objects == "separate" or any(at == item.low for at, _ in self._named):
             return replace(item, meaning=CERTAIN)
         function = self._layout.functions.get(item.function) if item.function is not None else None
@@ -190,45 +205,103 @@ class Crossings:
         if self._is_at_constant_distance(item.pc):
             # Whole variables of the function are fields, if anything is; what is not one may be of a field.
             return replace(item, meaning=FIELD) if fits and not misfit else item
-        if misfit and (self._depends_on_input(item) or (item.is_write and self._is_missed(function, item, accesses))):
+        if self._is_aggregate(function, item):
+            return item
+        is_whole = function.forms_whole_objects and (0, item.distance) in function.addressed
+        if is_whole and (self._is_before(item, found.accesses) or self._is_text(item)):
             return replace(item, meaning=CERTAIN)
-        if function.forms_whole_objects and self._ends_within(function, item, others, accesses):
-            return replace(item, meaning=CERTAIN)
-        if item.beyond > 0 and self._is_filled(item, accesses):
-            return replace(item, meaning=CERTAIN)
-        return item
+        if not self._ends_within(function, item, found, farther.here(item)):
+            return item
+        reach = farther.reach(item)
+        if reach is None or not self._ends_within(function, item, found, reach):
+            return item
+        return replace(item, meaning=CERTAIN)
 
-    def _is_filled(self, item: Crossing, accesses: list[_Access]) -> bool:
-        """Whether a library function has filled exactly the object before, as initialisations of arrays do."""
+    def _is_aggregate(self, function: Function, item: Crossing) -> bool:
+        """Whether what is taken for an object is used as a number at its start, or the code itself goes as far as the
+        access does: then it has other fields."""
+        touch = function.touched.get((0, item.distance))
+        if touch is not None and any(size > item.size for size in touch.reads & touch.writes):
+            return True
+        return 0 < item.beyond <= function.parts.get((0, item.distance), 0) - item.extent
+
+    def _is_before(self, item: Crossing, accesses: list[_Access]) -> bool:
+        """Whether the access is before an object that something else is done with than direct accesses."""
+        inside = (a for a in accesses if item.low <= a.address < item.low + item.extent and a.steps <= item.steps)
+        return item.beyond < 0 and any(not self._is_direct(a) for a in inside)
+
+    def _is_text(self, item: Crossing) -> bool:
+        """Whether a library function reads a text past the end of the object."""
+        hook = self._program.hooks.get(item.pc)
+        return hook is not None and hook.operands in _TEXT_READERS and not item.is_write and item.beyond > 0
+
+    def _ends_within(self, function: Function, item: Crossing, found: _Followed, reach: Reach) -> bool:
+        """Whether what is accessed past the end of the object ends within another variable, or past all of them; and
+        what is accessed before it begins within one."""
+        frame_end = min((at for root, at in function.saved if root == 0), default=0) - item.distance
+        if item.beyond > 0 and reach.end > frame_end:
+            return True
+        is_addressed = (0, item.distance) in function.addressed
+        if not function.is_unoptimised or not (is_addressed or self._is_used(item, found.accesses)):
+            return False
+        place = reach.end if item.beyond > 0 else reach.start
+        if place < 0 and not is_addressed:
+            return False
+        for start, end in self._variables(function, item, found.accesses):
+            if start < place < end and not 0 <= start < item.extent:
+                return function.forms_only_whole_objects or self._is_live(item, start, end, found.accesses)
+        return False
+
+    def _is_used(self, item: Crossing, accesses: list[_Access]) -> bool:
+        """Whether the same code has accessed the object itself, too."""
+        for access in accesses:
+            site = access.call if access.pc in self._program.hooks else access.pc
+            if site == item.site and item.low <= access.address < item.low + item.extent:
+                return True
+        return False
+
+    def _variables(self, function: Function, item: Crossing, accesses: list[_Access]) -> list[tuple[int, int]]:
+        """Start and end, from the start of the object, of numbers that the function reads and writes directly, and,
+        where no field has an address of its own, of arrays, as far as some code goes through them without a gap."""
+        found = [
+            (place[1] - item.distance, place[1] - item.distance + touch.number_size)
+            for place, touch in function.touched.items()
+            if place[0] == 0
+        ]
+        if not function.forms_only_whole_objects:
+            return found
+        touched: dict[tuple[int | None, int, bool], set[int]] = {}
+        for access in accesses:
+            is_model = access.pc in self._program.hooks
+            site = (access.call, -1 if is_model else access.pc, access.is_write)
+            if (access.call if is_model else access.pc) != item.site:
+                touched.setdefault(site, set()).update(range(access.address, access.address + access.size))
+        for place in function.addressed:
+            if place[0] or place[1] == item.distance:
+                continue
+            start = place[1] - item.distance + item.low
+            end = start
+            for bytes_ in touched.values():
+                at = start
+                while at in bytes_:
+                    at += 1
+                end = max(end, at)
+            found.append((start - item.low, end - item.low))
+        return found
+
+    def _is_live(self, item: Crossing, start: int, end: int, accesses: list[_Access]) -> bool:
+        """Whether some byte of a variable was written before the access by other code and is read afterwards, without
+        being written in between but by the code that makes the access."""
+        low, high = item.low + start, item.low + end
         written: set[int] = set()
         for access in accesses:
-            is_model = access.pc in self._program.hooks and access.size == 1
-            if is_model and access.is_write and access.steps < item.steps and access.call != item.called_at:
-                if access.address == item.low and item.low in written:
-                    written.clear()
-                written.add(access.address)
-        inside = range(item.low, item.low + item.extent)
-        before, behind = item.low - 1, item.low + item.extent
-        return all(at in written for at in inside) and before not in written and behind not in written
-
-    def _ends_within(self, function: Function, item: Crossing, others: list[Crossing], accesses: list[_Access]) -> bool:
-        """Whether all that is accessed past the end of the object ends within another object, or the access is before
-        an object that something else is done with."""
-        if item.beyond < 0:
-            inside = (a for a in accesses if item.low <= a.address < item.low + item.extent and a.steps <= item.steps)
-            return any(not self._is_direct(a) for a in inside)
-        top = item.low - item.distance
-        same = [o for o in others if (o.low, o.extent) == (item.low, item.extent) and o.beyond > 0]
-        end = max(o.address + o.size for o in same) - top
-        for place in function.formed:
-            extent = function.extent(place)
-            if place[0] or extent is None or place[1] <= item.distance:
+            site = access.call if access.pc in self._program.hooks else access.pc
+            bytes_ = {at for at in range(access.address, access.address + access.size) if low <= at < high}
+            if not bytes_ or (site == item.site and access.is_write):
                 continue
-            if place[1] < end <= place[1] + extent - _PADDING:
-                return True
-        for (root, start), touch in function.touched.items():
-            sizes = touch.reads & touch.writes
-            if root == 0 and sizes and start > item.distance and start < end < start + max(sizes):
+            if access.is_write:
+                written = written | bytes_ if access.steps < item.steps else written - bytes_
+            elif access.steps >= item.steps and bytes_ & written:
                 return True
         return False
 
@@ -272,77 +345,9 @@ class Crossings:
                 return self._program.decoder.decode(pc, code)
         return None
 
-    def _is_missed(self, function: Function, item: Crossing, accesses: list[_Access]) -> bool:
-        """Whether a variable that the access overwrites had been written directly, and is read directly afterwards."""
-        misfit, _ = self._touched(function, item)
-        for start in misfit:
-            direct = [a for a in accesses if a.address == start and self._is_direct(a, function)]
-            before = [a for a in direct if a.steps < item.steps]
-            after = [a for a in direct if a.steps > item.steps]
-            if any(a.is_write for a in before) and after and not after[0].is_write:
-                return True
-        return False
-
     def _is_direct(self, access: _Access, function: Function | None = None) -> bool:
         """Whether an access is to a fixed place of the frame of its function, or of this one."""
         if function is not None and self._layout.function_at(access.pc) is not function:
             return False
         instruction = None if access.pc not in self._layout.states else self._fetched(access.pc)
         return instruction is not None and self._layout.is_direct(instruction, not access.is_write)
-
-    def _depends_on_input(self, item: Crossing) -> bool:
-        """Whether some other run passes the same place, to its end, and no object is left there."""
-        return any(item.site in passed and item.site not in crossed for passed, crossed in self._other_runs())
-
-    @lru_cache(maxsize=1)  # noqa: B019
-    def _other_runs(self) -> list[tuple[set[int], set[int]]]:
-        found: list[tuple[set[int], set[int]]] = []
-        for seed in range(_OTHER_RUNS):
-            values = _USUAL[seed] if seed < len(_USUAL) else None
-            found.append(self._passed(seed, values))
-        return found
-
-    def _passed(self, seed: int, value: int | None) -> tuple[set[int], set[int]]:
-        """The program counters that a run passes, and those where it leaves an object; a run with all inputs alike, or
-        with any."""
-        assert self._recorded is not None
-        source = InputSource((), seed) if value is None else _Same(value)
-        program = self._recorded.program
-        machine = program.machine(source, seed)
-        cell = self._recorded_cell("safety_crossed_tag")
-        passed, crossed = set[int](), set[int]()
-        calls: list[int] = []
-        for _ in range(_OTHER_STEPS):
-            pc = machine.pc
-            try:
-                outcome = machine.step()
-            except (Fault, Unsupported):
-                break
-            site = calls[-1] if calls and pc in self._program.hooks else pc
-            passed.add(site)
-            if machine.registers[cell]:
-                crossed.add(site)
-                machine.registers[cell] = 0
-            if outcome is not None:
-                return passed, crossed
-            if machine._last_transfer is Transfer.CALL:
-                calls.append(pc)
-            elif machine._last_transfer is Transfer.RETURN and calls:
-                calls.pop()
-        # Nobody knows how it would have gone on.
-        return set(), crossed
-
-
-# Inputs that mean little to most programs: zeros, ends of lines, letters, ends of files.
-_USUAL = (0, 1, 2, 10, 97, 0xFFFFFFFF)
-
-
-class _Same(InputSource):
-    """The same value for every input."""
-
-    def __init__(self, value: int) -> None:
-        super().__init__()
-        self._value = value
-
-    def _draw(self, bits: int) -> int:
-        return self._value & ((1 << bits) - 1)

@@ -21,6 +21,7 @@ from mcveto.machine.registers import Cell
 from mcveto.program.exits import explained
 from mcveto.program.frame_layout import FrameLayout
 from mcveto.program.frames import carrier_register, link_register, link_use, red_zone
+from mcveto.program.models import REMAINS
 from mcveto.program.program import Program, code_pointer
 from mcveto.verdict import Verdict
 
@@ -152,7 +153,8 @@ class Monitor:
             pc = code_pointer(program.image, program.decoder, address, undetermined=program.undetermined)
             self._entries[row.code_address(pc)] = name
         self._has_heap = any(name in _HEAP for name in self._entries.values())
-        own = {r.start for r in program.space.regions if self._has_heap and r.name in ("heap", "heap table")}
+        names = ("heap", "heap table", REMAINS) if self._has_heap else (REMAINS,)
+        own = {r.start for r in program.space.regions if r.name in names}
         self._heap = [(r.start, r.end) for r in program.space.regions if r.start in own and r.name == "heap"]
         self._table = [(r.start, r.end) for r in program.space.regions if r.start in own and r.name != "heap"]
         self._words = Surroundings(program, self._stack, self._heap, self._table, self._blocks)

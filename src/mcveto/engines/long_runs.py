@@ -2,8 +2,8 @@
 
 A violation behind a million turns of a loop, or after a recursion without inputs, is found by running the program: some
 ten million instructions a second, against some ten thousand for paths; loops that only count are skipped
-(`machine.acceleration`). A few runs are made side by side, with constant
-inputs and with random ones, small and large, and given more and more steps; one that ends makes room for another with new inputs.
+(`machine.acceleration`). A few runs are made side by side, with constant inputs and with random ones, small and large,
+and given more and more steps; one that ends makes room for another with new inputs.
 
 A run proves nothing. What reaches a target is reported with the inputs it consumed, and replayed by others.
 """

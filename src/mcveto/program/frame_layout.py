@@ -45,6 +45,7 @@ _MOST_INSTRUCTIONS = 20_000
 _ENTRY = 0
 _LARGEST_ELEMENT = 256
 _DEEPEST = 100
+_LOOKAHEAD = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +85,17 @@ class Touch:
     """Sizes."""
     loads: int = 0
     """How many instructions read it."""
+    uses: int = 0
+    """How many of them do something else with it than to store it elsewhere, as copies of structures do."""
 
     @property
     def is_variable(self) -> bool:
         return bool(self.reads & self.writes)
+
+    @property
+    def number_size(self) -> int:
+        """The size of the number that is kept there; 0 if what is there may be a part of something larger."""
+        return max(self.reads & self.writes, default=0) if self.uses else 0
 
 
 @dataclass(slots=True)
@@ -97,6 +105,12 @@ class Function:
     is_x86: bool
     touched: dict[Place, Touch] = field(default_factory=dict)
     formed: set[Place] = field(default_factory=set)
+    addressed: set[Place] = field(default_factory=set)
+    """Of the formed places those whose very address is in a register or in memory at some time. The others are known
+    from accesses at an index only, and compilers fold constants of the index into them."""
+    parts: dict[Place, int] = field(default_factory=dict)
+    """How far, at most, a fixed distance from a formed place goes that the code computes: so far the object goes, or to
+    its end."""
     strides: dict[Place, int] = field(default_factory=dict)
     """Of objects that are accessed at an index: how far elements are apart, where the code says so."""
     pops: int = 0
@@ -104,6 +118,8 @@ class Function:
     instructions: int = 0
     is_unoptimised: bool = False
     """Whether the program's code keeps its variables in frames."""
+    forms_fields: bool = False
+    """Whether the compiler may name a field or an element by its own place where it does not index from there."""
     saves: set[Place] = field(default_factory=set)
     code: frozenset[int] = frozenset()
     is_whole: bool = True
@@ -121,11 +137,30 @@ class Function:
             self._saved = frozenset(found)
         return self._saved
 
+    def note_address(self, value: Value) -> None:
+        self.note_part(value)
+        if value.is_exact and value.place is not None and value.place == value.object:
+            self.addressed.add(value.place)
+
+    def note_part(self, value: Value) -> None:
+        if (
+            value.is_exact
+            and value.place is not None
+            and value.formed is not None
+            and value.place[0] == value.formed[0]
+        ):
+            distance = value.place[1] - value.formed[1]
+            self.parts[value.formed] = max(distance, self.parts.get(value.formed, 0))
+
     @property
     def forms_whole_objects(self) -> bool:
         """Whether formed addresses are those of whole objects, not of elements: code of x86 that keeps its variables
         in the frame. Elsewhere compilers fold distances into addresses even without optimisation."""
         return self.is_x86 and self.is_unoptimised
+
+    @property
+    def forms_only_whole_objects(self) -> bool:
+        return self.forms_whole_objects and not self.forms_fields
 
     def _is_field(self, place: Place) -> bool:
         """Whether it is a field of the elements of an array that begins before: same stride, nearer than that."""
@@ -135,12 +170,28 @@ class Function:
             for back in range(1, min(stride, _LARGEST_ELEMENT))
         )
 
+    def base(self, place: Place) -> Place:
+        """Where the object begins that is accessed at an index from a formed place: `text[n - 1]` begins at `text`,
+        although its code names the byte before."""
+        if place in self.addressed:
+            return place
+        step = max(self.strides.get(place, 0), 1)
+        for distance in (step, 2 * step, -step, -2 * step):
+            near = (place[0], place[1] + distance)
+            if near in self.addressed:
+                return near
+        return place
+
     def extent(self, place: Place) -> int | None:
         """How many bytes the object that begins at a formed place has at most; None if nothing ends it."""
         root, distance = place
         if root not in self._borders:
             found = {at for where, at in self.saves if where == root}
-            found |= {at for where, at in self.formed if where == root and not self._is_field((where, at))}
+            found |= {
+                at
+                for where, at in self.formed
+                if where == root and not self._is_field((where, at)) and self.base((where, at)) == (where, at)
+            }
             found |= {at for (where, at), touch in self.touched.items() if where == root and touch.is_variable}
             self._borders[root] = sorted(found | ({0} if root == _ENTRY else set()))
         beyond = [at for at in self._borders[root] if at > distance]
@@ -164,6 +215,8 @@ class FrameLayout:
         self._saves: dict[int, dict[int, Place]] = {}
         self._left = _MOST_INSTRUCTIONS
         self._jumps = JumpTargets(program)
+        # GCC's sign: it ends functions with `leave`, Clang does not.
+        self._leaves = False
         waiting = [program.entry]
         while waiting and self._left > 0:
             waiting += self._analysed(waiting.pop(), 0)
@@ -182,6 +235,7 @@ class FrameLayout:
             loads += sum(touch.loads for place, touch in variables if touch.is_variable and place not in function.saves)
         for function in self.functions.values():
             function.is_unoptimised = 10 * loads >= instructions
+            function.forms_fields = self._leaves
 
     def function_at(self, pc: int) -> Function | None:
         return self.functions.get(self._owner[pc]) if pc in self.states else None
@@ -225,7 +279,15 @@ class FrameLayout:
         saved_at: dict[Place, Varnode] = {}
         later: list[int] = []
         waiting = [entry]
-        while waiting and self._left > 0:
+        while self._left > 0:
+            for jump in () if waiting else computed.values():
+                targets = self._targets(jump, entry, ways)
+                function.is_whole = function.is_whole and targets is not None
+                state = self.evaluate(jump, dict(states[jump.pc])).state
+                for target in sorted(targets or ()):
+                    self._join(states, ways, jump.pc, target, state, waiting)
+            if not waiting:
+                break
             pc = waiting.pop()
             instruction = self._fetch(pc)
             if instruction is None:
@@ -241,7 +303,7 @@ class FrameLayout:
             called, following = self._successors(instruction)
             if self._is_taken_down(after, start):
                 tails = [
-                    target for target in following if target != pc + instruction.size and self._leaves(instruction)
+                    target for target in following if target != pc + instruction.size and self._jumps_away(instruction)
                 ]
                 following = [target for target in following if target not in tails]
                 for other in tails:
@@ -256,12 +318,6 @@ class FrameLayout:
                 computed[pc] = instruction
             for successor in following:
                 self._join(states, ways, pc, successor, after, waiting)
-            for jump in () if waiting else computed.values():
-                targets = self._targets(jump, entry, ways)
-                function.is_whole = function.is_whole and targets is not None
-                state = self.evaluate(jump, dict(states[jump.pc])).state
-                for target in sorted(targets or ()):
-                    self._join(states, ways, jump.pc, target, state, waiting)
         function.code = frozenset(states)
         for pc, state in states.items():
             if self._owner.setdefault(pc, entry) != entry:
@@ -298,7 +354,7 @@ class FrameLayout:
         """Whether everything that a function gives back is as it was at its entry."""
         return all(state.get(register) == value for register, value in start.items())
 
-    def _leaves(self, instruction: Instruction) -> bool:
+    def _jumps_away(self, instruction: Instruction) -> bool:
         last = instruction.ops[-1] if instruction.ops else None
         return last is not None and last.opcode == "BRANCH" and last.inputs[0].space is Space.RAM
 
@@ -360,6 +416,7 @@ class FrameLayout:
     def _collect(self, function: Function, instruction: Instruction, evaluation: Evaluation) -> None:
         saves: dict[int, Place] = {}
         function.instructions += 1
+        self._leaves |= instruction.mnemonic == "LEAVE"
         for index, op in enumerate(instruction.ops):
             if op.opcode in ("LOAD", "STORE"):
                 at = evaluation.inputs[index][0]
@@ -369,16 +426,19 @@ class FrameLayout:
                         assert op.output is not None
                         touch.reads.add(op.output.size)
                         touch.loads += 1
+                        touch.uses += self._is_use(instruction, index)
                     else:
                         touch.writes.add(op.inputs[1].size)
                 elif at is not None and at.object is not None:
                     function.formed.add(at.object)
+                    function.note_part(at)
                     if at.stride and at.formed is None:
                         function.strides[at.object] = at.stride
             if op.opcode == "STORE":
                 at, value = evaluation.inputs[index][:2]
                 if value is not None and value.object is not None:
                     function.formed.add(value.object)
+                    function.note_address(value)
                 place = _saving((at, value))
                 if place is not None:
                     saves[index] = place
@@ -387,8 +447,31 @@ class FrameLayout:
                 value = evaluation.outputs[index]
                 if value is not None and value.formed is not None:
                     function.formed.add(value.formed)
+                    function.note_address(value)
         if saves:
             self._saves[instruction.pc] = saves
+
+    def _is_use(self, instruction: Instruction, index: int) -> bool:
+        """Whether the first that is done with what an operation loads is something else than storing it."""
+        held = {instruction.ops[index].output}
+        pc = instruction.pc
+        ops = instruction.ops[index + 1 :]
+        for _ in range(_LOOKAHEAD):
+            for op in ops:
+                if any(item in held for item in op.inputs):
+                    if op.opcode == "STORE":
+                        return op.inputs[0] in held
+                    if op.opcode not in ("COPY", "INT_ZEXT"):
+                        return True
+                    held.add(op.output)
+                elif op.output in held:
+                    held.discard(op.output)
+            following = self._fetch(pc + instruction.size)
+            if following is None or any(op.opcode in ("RETURN", "BRANCH", "BRANCHIND") for op in instruction.ops):
+                return False
+            instruction, pc, ops = following, following.pc, following.ops
+            held = {item for item in held if item is not None and item.space is Space.REGISTER}
+        return False
 
 
 class Evaluation:

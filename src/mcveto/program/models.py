@@ -18,6 +18,7 @@ HEAP_BYTES = 1 << 16
 GRANULE = 16
 _INPUT_BITS = 16
 MODEL_INPUT = "a library model"
+REMAINS = "remains of library functions"
 
 
 @dataclass(slots=True)
@@ -39,7 +40,7 @@ def bind_models(
     if not spec.models:
         return bound
     from mcveto.whilelang.models.catalogue import models
-    from mcveto.whilelang.models.lower_model import ModelLowering
+    from mcveto.whilelang.models.lower_model import REMAINS_BYTES, ModelLowering
 
     row, known = decoder.row, models()
     taken = list(occupied)
@@ -54,6 +55,9 @@ def bind_models(
             constants[key] = start
             unknown = ((0, size),) if name == "heap" else ()
             bound.regions.append(RegionSpec(name, start, size, READ | WRITE, b"", unknown))
+    remains = data_area(taken, REMAINS_BYTES, row.address_bits)
+    taken.append((remains, remains + REMAINS_BYTES))
+    bound.regions.append(RegionSpec(REMAINS, remains, REMAINS_BYTES, READ, b"", ((0, REMAINS_BYTES),)))
 
     def return_ops() -> list[Op]:
         return decoder.assembler.assemble("\n".join(_return(decoder)), {})
@@ -71,7 +75,7 @@ def bind_models(
         if model.ends:
             bound.halts.add(entry)
             continue
-        lowering = ModelLowering(decoder, name, constants, len(spec.input_calls), return_ops)
+        lowering = ModelLowering(decoder, name, constants, len(spec.input_calls), return_ops, remains)
         area = free_area(taken, lowering.area_bytes, row.address_bits)
         taken.append((area, area + lowering.area_bytes))
         bound.hooks.update(lowering.hooks(entry, area))

@@ -25,6 +25,7 @@ from mcveto.program.frame_layout import FrameLayout
 from mcveto.program.frames import red_zone
 from mcveto.program.image import Image
 from mcveto.program.inputs import InputSource
+from mcveto.program.models import REMAINS
 from mcveto.program.program import Program, code_pointer
 from mcveto.property.safety.guards import HEAP_MODELS, Guards, Layout, Question, ghost_cells
 from mcveto.property.safety.provenance import Objects, table_bytes
@@ -229,7 +230,7 @@ def _layout(program: Program, has_heap: bool, replaced: frozenset[int]) -> Layou
     (pointer,) = program.decoder.layout.named(program.decoder.row.stack_pointer)
     stack = program.space.region_at(program.registers[pointer.cell.number])
     assert stack is not None
-    own = {stack.start}
+    own = {stack.start, *(r.start for r in program.space.regions if r.name == REMAINS)}
     if has_heap:
         heap = ("heap", "heap table")
         own |= {r.start for r in program.space.regions if r.name in heap and program.image.segment_at(r.start) is None}

@@ -220,7 +220,10 @@ class Provenance:
         return self._formed[place]
 
     def _form(self, place: Place) -> Varnode | None:
-        extent = None if self._function is None or place[0] == _MODEL else self._function.extent(place)
+        if self._function is None or place[0] == _MODEL:
+            return None
+        place = self._function.base(place)
+        extent = self._function.extent(place)
         if extent is None:
             return None
         code = self._code

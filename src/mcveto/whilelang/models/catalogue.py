@@ -14,13 +14,15 @@ if TYPE_CHECKING:  # the language is loaded where a model is used
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """`ends`: the function never returns; `heap`: it needs the heap's region; `same_as`: another name for it."""
+    """`ends`: the function never returns; `heap`: it needs the heap's region; `same_as`: another name for it;
+    `wide`: its result has 64 bits also where words have 32, and fits into one."""
 
     name: str
     assumes: tuple[str, ...]
     ends: bool = False
     heap: bool = False
     same_as: str | None = None
+    wide: bool = False
 
 
 FILES = ("library.w", "models.toml")
@@ -37,7 +39,12 @@ def models() -> dict[str, Model]:
     raw = tomllib.loads(source("models.toml"))
     return {
         name: Model(
-            name, tuple(item.get("assumes", ())), item.get("ends", False), item.get("heap", False), item.get("same_as")
+            name,
+            tuple(item.get("assumes", ())),
+            item.get("ends", False),
+            item.get("heap", False),
+            item.get("same_as"),
+            item.get("wide", False),
         )
         for name, item in raw.items()
     }

@@ -572,6 +572,21 @@ proc time(at) returns r {
   }
 }
 
+# The time in 64 bits, as C libraries of 32-bit machines give it.
+proc __time64(at) returns r {
+  r := unknown_word();
+  r := r & 2147483647;
+  if (at != 0) {
+    i := 0;
+    while (i < 8) {
+      v := 0;
+      if (i < 4) { v := r >> 8 * i & 255 }
+      if (big_endian = 1) { Mem(at + (7 - i)) := v } else { Mem(at + i) := v }
+      i := i + 1
+    }
+  }
+}
+
 # The checked forms that compilers call with -D_FORTIFY_SOURCE: `size` is what the compiler knows of the destination.
 proc __memcpy_chk(dst, src, n, size) returns r {
   assert(n <= size);

@@ -15,7 +15,7 @@ from mcveto.machine.faults import FaultKind
 from mcveto.machine.isa import Decoder, IsaRow
 from mcveto.machine.pcode import FreshOrigin, Instruction, Op, Space, Varnode
 from mcveto.whilelang.inlining import Inliner
-from mcveto.whilelang.models.catalogue import library
+from mcveto.whilelang.models.catalogue import library, models
 from mcveto.whilelang.pcode_builder import PcodeBuilder, patched
 from mcveto.whilelang.rewriting import command_names, term_names
 from mcveto.whilelang.syntax import (
@@ -41,6 +41,7 @@ from mcveto.whilelang.syntax import (
 
 INPUT_BYTES = 2
 HOOK_STRIDE = 16
+REMAINS_BYTES = 4096
 _INTRINSICS = ("load_word", "store_word")
 
 
@@ -75,7 +76,8 @@ class _Frame:
 
 
 class ModelLowering:
-    """`constants` are the names a model may use without assigning them; `input_number` tells its inputs apart."""
+    """`constants` are the names a model may use without assigning them; `input_number` tells its inputs apart; at
+    `remains` there is memory with unknown contents, as much as the largest frame has (`REMAINS_BYTES`)."""
 
     def __init__(
         self,
@@ -84,8 +86,10 @@ class ModelLowering:
         constants: Mapping[str, int],
         input_number: int,
         return_ops: Callable[[], list[Op]],
+        remains: int,
     ) -> None:
         self._decoder = decoder
+        self._remains = remains
         self._name = name
         self._input_number = input_number
         self._return_ops = return_ops
@@ -100,6 +104,7 @@ class ModelLowering:
         names = (*parameters, *self._locals)
         self._storage = _Frame(decoder, {item: number for number, item in enumerate(names)}, constants)
         words = -(-len(names) * decoder.row.address_bytes // 16) * 16
+        assert words <= REMAINS_BYTES
         self._frame_bytes = words
         self._blocks: list[list[Op]] = []
         self._labels: dict[int, int] = {}
@@ -182,10 +187,25 @@ class ModelLowering:
         row, code = self._decoder.row, self._code
         if self._procedure.result is not None:
             result = self._storage.read(self._procedure.result, code)
-            code.copy(self._decoder.registers[row.return_registers[0]], result)
+            named = self._decoder.registers
+            if models()[self._name].wide and row.address_bits == 32:
+                low, high = row.return_registers[:2] if not row.big_endian else reversed(row.return_registers[:2])
+                code.copy(named[low], result)
+                code.copy(named[high], code.constant(0))
+            else:
+                code.copy(named[row.return_registers[0]], result)
         pointer = self._decoder.registers[row.stack_pointer]
+        self._forget(pointer)
         code.ops.append(Op("INT_ADD", pointer, (pointer, code.constant(self._frame_bytes))))
         code.ops.extend(self._return_ops())
+
+    def _forget(self, pointer: Varnode) -> None:
+        """Leaves anything in the frame: what the real function leaves below the stack pointer is not known."""
+        code, word = self._code, self._storage.size
+        for distance in range(0, self._frame_bytes, word):
+            left = code.emit("LOAD", word, code.constant(self._remains + distance))
+            slot = code.emit("INT_ADD", word, pointer, code.constant(distance))
+            code.ops.append(Op("STORE", None, (slot, left)))
 
     # Commands
 
