@@ -61,7 +61,7 @@ class CoarseExecutor(Executor):
         """Of what was read from a table of code: which entries it can be."""
         self.forked = False
         """Whether the block just executed could go several ways."""
-        self.recorder: CoarseRecorder = CoarseRecorder()
+        self.recorder: CoarseRecorder = CoarseRecorder(unknowns)
 
     def initial(self) -> PathState:
         state = super().initial()
@@ -123,7 +123,7 @@ class CoarseExecutor(Executor):
         value = super().fresh(bits, origin, usual)
         state = self._state
         state.log = None
-        if isinstance(value, Term) and state.arrivals:
+        if isinstance(value, Term) and state.arrivals and self.unknowns.is_recorded:
             (arrival,) = state.arrivals
             number = arrival.drawn + 1
             names = {**arrival.names, value: t.var(f"fresh!{number}.{bits}", bits)}
@@ -269,6 +269,8 @@ class CoarseExecutor(Executor):
         assert isinstance(memory, CoarseMemory)
         for bound in bounds:
             self._state.path.add(bound)
+            if not self.unknowns.is_recorded:
+                continue
             name = bound.args[0]
             dividend, divisor = self.remainders.definitions[name]
             memory.introduced[name] = t.urem(dividend, t.const(divisor, dividend.width))

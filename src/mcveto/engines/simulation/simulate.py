@@ -44,6 +44,8 @@ from mcveto.verdict import Verdict
 
 QUERY_SECONDS = 1.0
 RUN_QUERY_SECONDS = 0.3
+# Questions are about different handlers: what a solver has learned is a burden.
+QUESTIONS_PER_SOLVER = 12
 MOST_TURNS = 300
 MOST_JOINS = 40
 MOST_VALUES = 8
@@ -98,12 +100,16 @@ class Refined(Exception):
         self.serial = serial
 
 
-def simulate(program: Program, seconds: float, report: Report | None = None) -> Verdict:
+def simulate(program: Program, seconds: float, report: Report | None = None, is_recorded: bool = True) -> Verdict:
+    """`is_recorded`: whether a proof is handed over, which takes time and much memory."""
     # The tables of terms have no cycles; looking for some took a quarter of the time.
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        return Simulation(program, Blocks(program), time.monotonic() + seconds, report).run()
+        simulation = Simulation(program, Blocks(program), time.monotonic() + seconds, report)
+        if not is_recorded:
+            simulation.record_nothing()
+        return simulation.run()
     finally:
         if was_enabled:
             gc.enable()
@@ -120,10 +126,10 @@ class Simulation:
         self._apart: dict[Apart, int] = {}
         self._apart_in: dict[int | None, list[tuple[int, Apart]]] = {}
         """By function, None for all: what is kept apart there, with its number."""
-        self._queries = Queries(program, deadline, QUERY_SECONDS)
+        self._queries = Queries(program, deadline, QUERY_SECONDS, QUESTIONS_PER_SOLVER)
         self._unknowns = Unknowns()
         self._executor = CoarseExecutor(program, self._queries, self._unknowns)
-        self._run_queries = Queries(program, deadline, RUN_QUERY_SECONDS)
+        self._run_queries = Queries(program, deadline, RUN_QUERY_SECONDS, QUESTIONS_PER_SOLVER)
         self._runner = RunExecutor(program, self._run_queries)
         self._runner.recorder.give_up()  # paths to a violation only
         self._executor.share(code)
@@ -154,6 +160,9 @@ class Simulation:
         self._ghosts = {cell.number for cell in layout.cells if cell.name in added}
         first = program.registers.get(self._stack_pointer)
         self._stack = None if first is None else program.space.region_at(first - 1)
+
+    def record_nothing(self) -> None:
+        self._executor.recorder.give_up()
 
     def run(self) -> Verdict:
         self._first = self._executor.initial()
@@ -261,6 +270,7 @@ class Simulation:
     def _push(self, state: PathState, marks: frozenset[int], source: Node | None) -> None:
         if source is not None and len(state.arrivals) == 1:
             settle(state)
+        if source is not None and len(state.arrivals) == 1:
             state.arrivals = (state.arrivals[0]._replace(path=tuple(state.path.terms)),)
         key = self._key(state)
         if source is not None:
