@@ -152,7 +152,9 @@ class CoarseExecutor(Executor):
         region = self._program.space.region_at(bounds[0])
         if region is not None and bounds[1] + size <= region.end and region.permissions & needed:
             return bounds
-        self._assume(self._program.space.allowed(address, size, needed))
+        allowed = self._program.space.allowed(address, size, needed)
+        self._not_foreign(address, allowed)
+        self._assume(allowed)
         bounds = bounds_of(address, self._state.path)
         region = self._program.space.region_at(bounds[0])
         if region is not None and bounds[1] + size <= region.end and region.permissions & needed:

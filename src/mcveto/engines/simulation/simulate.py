@@ -436,7 +436,7 @@ class Simulation:
 
     def _finished(self) -> Verdict:
         gaps = [*self._open, *self._executor.gaps]
-        if self._program.image.import_area is not None or self._program.image.unspecified:
+        if self._program.image.unspecified:
             gaps.append("the file depends on code or data that is not in it (imports)")
         if gaps:
             return self._unknown("; ".join(gaps[:5]))
