@@ -325,7 +325,8 @@ def _found(
             if found is not None:
                 return found
             share = _SHARE_IF_VERY_LARGE if is_very_large else _SHARE_OF_SIMULATION
-            verdict = simulate(program, share * remaining(), tell)
+            # The certificate of very large code would be too long for anybody who does not ask for it.
+            verdict = simulate(program, share * remaining(), tell, question.certificate or not is_very_large)
             if verdict.kind != "unknown":
                 return replace(verdict, found_by="simulation")
     return _engine(program, question, remaining, tell, history)

@@ -43,7 +43,10 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         )
     engine = verdict.found_by or question.engine
     if verdict.proof is None and engine not in INVARIANTS:
-        return replace(verdict, warnings=(f"no certificate: what engine {engine} did cannot be written as one",))
+        warning = f"no certificate: what engine {engine} did cannot be written as one"
+        if engine == "simulation" and not question.certificate:
+            warning = f"no certificate: that of engine {engine} is long: --proof FILE writes and checks it"
+        return replace(verdict, warnings=(warning,))
     if verdict.proof is None:
         return _refused(verdict, "no proof was handed over", certificate="")
     from mcveto.check.certificate import to_text

@@ -74,6 +74,19 @@ def test_lock_discipline(name: str, version: str) -> None:
     assert verdict.kind == ("proved" if version == "fix" else "violated")
 
 
+@pytest.mark.parametrize("most", [0, 800, 3000])
+@pytest.mark.parametrize("name", ["lan-interrupt", "raid-poll"])
+def test_a_record_that_becomes_too_long_is_given_up(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of it, and states that wait know where they came from."""
+    spec = load_spec(str(AIR / f"{name}-fix-O1.yaml"))
+    whole = simulate(load_program(None, spec), 60.0)
+    monkeypatch.setattr("mcveto.engines.simulation.arrivals.MAX_VALUES", most)
+    cut = simulate(load_program(None, spec), 60.0)
+    assert whole.proof is not None and cut.proof is None
+    assert whole.kind == cut.kind == "proved"
+    assert whole.statistics["instructions_executed"] == cut.statistics["instructions_executed"]
+
+
 def test_large_programs_are_recognised(tmp_path: Path) -> None:
     spec = driver().build(tmp_path, 3, 6000, "tree", "fix")
     assert driver().instructions(spec) > 4000

@@ -49,6 +49,40 @@ limit:
 	.ident	"GCC: (GNU) 13.2.0"
 	.section	.note.GNU-stack,"",@progbits
 """
+# In the style of gcc -masm=intel -g: its ways to name an address, to jump through a table and to widen.
+INTEL = """
+	.file	"pick.c"
+	.intel_syntax noprefix
+	.text
+	.section	.rodata.str1.1,"aMS",@progbits,1
+.LC0:
+	.string	"abc"
+	.section	.rodata
+	.align 8
+.L4:
+	.quad	.L5
+	.quad	.L6
+	.text
+	.globl	pick
+	.type	pick, @function
+pick:
+	.file 1 "pick.c"
+	.loc 1 3 20 view -0
+	and	edi, 1
+	movsx	rdi, edi
+	jmp	[QWORD PTR .L4[0+rdi*8]]
+.L5:
+	mov	eax, OFFSET FLAT:.LC0
+	movzx	eax, BYTE PTR [rax]
+	ret
+.L6:
+	movsx	rax, DWORD PTR .LC0[rip]
+	ret
+	.size	pick, .-pick
+	.section	.debug_line,"",@progbits
+.Ldebug_line0:
+	.section	.note.GNU-stack,"",@progbits
+"""
 X86 = """
 	.text
 	.globl	twice
@@ -114,6 +148,17 @@ def test_labels_are_addresses(tmp_path: Path) -> None:
     program = load_program(path, spec)
     outcome = run_to_end(program, program.machine(InputSource([1])), 100)
     assert outcome.kind == "halted" and outcome.pc == program.image.symbols[".L2"]
+
+
+@needs_assembler
+def test_gcc_text_in_intels_syntax(tmp_path: Path) -> None:
+    path = written(tmp_path, INTEL)
+    program = load_program(path, Spec(entry="pick", input_registers=("rdi",)))
+    assert program.image.isa == "x86-64" and program.image.read(program.image.symbols[".LC0"], 4) == b"abc\0"
+    for given, expected in ((2, 0x61), (3, 0x636261)):
+        machine = program.machine(InputSource([given]))
+        assert run_to_end(program, machine, 100).kind == "halted"
+        assert machine.read("RAX") == expected
 
 
 @needs_assembler

@@ -62,8 +62,12 @@ class Model:
 
 
 class Queries:
-    def __init__(self, program: Program, deadline: float, query_seconds: float) -> None:
+    def __init__(
+        self, program: Program, deadline: float, query_seconds: float, per_solver: int = QUESTIONS_PER_SOLVER
+    ) -> None:
+        """`per_solver`: questions until a solver is replaced by a new one, which knows nothing of the old formulas."""
         self._program = program
+        self._per_solver = per_solver
         self._deadline = deadline
         self._query_seconds = query_seconds
         self._memory = t.memory("mem", program.space.address_bits)
@@ -173,8 +177,8 @@ class Queries:
                 self._solver.add(fact)
 
     def _renew(self) -> None:
-        if self.count % QUESTIONS_PER_SOLVER == QUESTIONS_PER_SOLVER - 1:
-            self._solver.close()
+        if self.count % self._per_solver == self._per_solver - 1 and self._started_solver is not None:
+            self._started_solver.close()
             self._started_solver = None
 
     def bounds(self, path: Path, term: Term, base: Model, widest: int) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from mcveto.engines.memory import Value
 from mcveto.engines.record import Accesses, Node, PathProof, Recorder, _live
-from mcveto.engines.simulation.coarse_memory import CoarseMemory
+from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
 from mcveto.engines.state import Arrival, Drawn, Joined, PathState
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
@@ -28,6 +28,9 @@ def settle(state: PathState) -> None:
     assert isinstance(memory, CoarseMemory)
     start = memory.start
     if memory.now is start and not memory.introduced:
+        return
+    if not memory.unknowns.is_recorded:
+        memory.now, memory.introduced, state.arrivals = start, {}, ()
         return
     arrivals = []
     for arrival in state.arrivals:
@@ -52,8 +55,17 @@ def joined_arrivals(state: PathState, new: Iterable[tuple[Term, Value]]) -> tupl
 
 
 class CoarseRecorder(Recorder):
+    def __init__(self, unknowns: Unknowns) -> None:
+        super().__init__()
+        self._unknowns = unknowns
+
+    def give_up(self) -> None:
+        super().give_up()
+        self._unknowns.is_recorded = False
+
     def enter(self, state: PathState, block: tuple[Instruction, ...]) -> Accesses | None:
         if not self._has_room(state):
+            state.arrivals = ()
             return None
         settle(state)
         number = len(self.nodes)

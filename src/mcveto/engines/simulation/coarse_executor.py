@@ -61,7 +61,7 @@ class CoarseExecutor(Executor):
         """Of what was read from a table of code: which entries it can be."""
         self.forked = False
         """Whether the block just executed could go several ways."""
-        self.recorder: CoarseRecorder = CoarseRecorder()
+        self.recorder: CoarseRecorder = CoarseRecorder(unknowns)
 
     def initial(self) -> PathState:
         state = super().initial()
@@ -123,7 +123,7 @@ class CoarseExecutor(Executor):
         value = super().fresh(bits, origin, usual)
         state = self._state
         state.log = None
-        if isinstance(value, Term) and state.arrivals:
+        if isinstance(value, Term) and state.arrivals and self.unknowns.is_recorded:
             (arrival,) = state.arrivals
             number = arrival.drawn + 1
             names = {**arrival.names, value: t.var(f"fresh!{number}.{bits}", bits)}
@@ -152,7 +152,9 @@ class CoarseExecutor(Executor):
         region = self._program.space.region_at(bounds[0])
         if region is not None and bounds[1] + size <= region.end and region.permissions & needed:
             return bounds
-        self._assume(self._program.space.allowed(address, size, needed))
+        allowed = self._program.space.allowed(address, size, needed)
+        self._not_foreign(address, allowed)
+        self._assume(allowed)
         bounds = bounds_of(address, self._state.path)
         region = self._program.space.region_at(bounds[0])
         if region is not None and bounds[1] + size <= region.end and region.permissions & needed:
@@ -269,6 +271,8 @@ class CoarseExecutor(Executor):
         assert isinstance(memory, CoarseMemory)
         for bound in bounds:
             self._state.path.add(bound)
+            if not self.unknowns.is_recorded:
+                continue
             name = bound.args[0]
             dividend, divisor = self.remainders.definitions[name]
             memory.introduced[name] = t.urem(dividend, t.const(divisor, dividend.width))

@@ -25,6 +25,8 @@ class Unknowns:
         """How many there were when a join first made something else of a place."""
         self.bounds: set[Term] = set()
         """What joins guessed about them, and no branch decided."""
+        self.is_recorded = True
+        """Whether memories write down what they read and store, for a proof."""
 
     def fresh(self, bits: int) -> Term:
         self.count += 1
@@ -73,7 +75,8 @@ class CoarseMemory(PathMemory):
     def read_unknown(self, address: Term, size: int) -> Term:
         """A variable for what is at an address."""
         variable = self.unknowns.fresh(8 * size)
-        self.introduced[variable] = t.load(self.now, address, size, self._big_endian)
+        if self.unknowns.is_recorded:
+            self.introduced[variable] = t.load(self.now, address, size, self._big_endian)
         return variable
 
     def _at(self, address: int) -> Term:
@@ -103,8 +106,9 @@ class CoarseMemory(PathMemory):
     def store(self, address: int, value: Value, size: int) -> None:
         cells, mask, journal = self.cells, self._mask, self.journal
         concrete = isinstance(value, int)
-        word = t.const(value, 8 * size) if isinstance(value, int) else value
-        self.now = t.store(self.now, self._at(address), word, self._big_endian)
+        if self.unknowns.is_recorded:
+            word = t.const(value, 8 * size) if isinstance(value, int) else value
+            self.now = t.store(self.now, self._at(address), word, self._big_endian)
         for i in range(size):
             where = (address + i) & mask
             index = size - 1 - i if self._big_endian else i
@@ -129,11 +133,17 @@ class CoarseMemory(PathMemory):
     ) -> None:
         """A store that touches only bytes of these ranges; it cannot be undone. `misses` says whether it certainly
         does not touch what was read through another address."""
-        self.cells = {
-            where: cell for where, cell in self.cells.items() if not any(low <= where < high for low, high in ranges)
-        }
+        cells = self.cells
+        if sum(high - low for low, high in ranges) <= len(cells):
+            for low, high in ranges:
+                for where in range(low, high):
+                    cells.pop(where, None)
+        else:
+            for where in [where for where in cells if any(low <= where < high for low, high in ranges)]:
+                del cells[where]
         self.clouds = united([*self.clouds, *ranges])
-        self.now = t.store(self.now, address, value, self._big_endian)
+        if self.unknowns.is_recorded:
+            self.now = t.store(self.now, address, value, self._big_endian)
         hit = [
             key
             for key, (_, low, high) in self.looked.items()

@@ -6,7 +6,9 @@ matter. Undecided counts as possible, which loses nothing but precision.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 
 from mcveto.engines.path import Path
 from mcveto.engines.queries import Model, No, Queries
@@ -14,8 +16,11 @@ from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.terms import Term
 
-_MOST_VARIABLES = 3
-_MOST_NODES = 120
+_MOST_VARIABLES = 16
+_MOST_NODES = 250
+_MOST_GUESSES = 60
+_PER_TURN = 4
+_SPREAD = 16
 
 
 class Possible:
@@ -54,14 +59,27 @@ class Possible:
         if any(variable.op != "var" for variable in variables):
             return None
         nodes = t.postorder(formula[:1])
-        for variable in variables:
-            for value in _candidates(nodes, variable):
-                values = dict(base.values)
-                values[variable] = value
-                evaluator = Evaluator(lambda term, values=values: values.get(term, 0), base._byte)  # type: ignore[misc]
-                if all(evaluator.value(term) for term in formula):
-                    return Model(values, base.memory, base._known, base._otherwise)
+        for variable, value in islice(_in_turn(nodes, variables), _MOST_GUESSES):
+            evaluator = Evaluator(_one_changed(base.values, variable, value), base._byte)
+            if all(evaluator.value(term) for term in formula):
+                return Model({**base.values, variable: value}, base.memory, base._known, base._otherwise)
         return None
+
+
+def _one_changed(values: Mapping[Term, int], variable: Term, value: int) -> Callable[[Term], int]:
+    return lambda term: value if term is variable else values.get(term, 0)
+
+
+def _in_turn(nodes: list[Term], variables: list[Term]) -> Iterator[tuple[Term, int]]:
+    """A few values of one variable, then of the next, and so on."""
+    waiting = deque((variable, _candidates(nodes, variable)) for variable in variables)
+    while waiting:
+        variable, candidates = waiting.popleft()
+        few = list(islice(candidates, _PER_TURN))
+        for value in few:
+            yield variable, value
+        if few:
+            waiting.append((variable, candidates))
 
 
 def _candidates(nodes: list[Term], variable: Term) -> Iterator[int]:
@@ -75,3 +93,7 @@ def _candidates(nodes: list[Term], variable: Term) -> Iterator[int]:
             if value & mask not in seen:
                 seen.add(value & mask)
                 yield value & mask
+    spread = 0
+    for _ in range(_SPREAD):
+        spread = spread * 0x5DEECE66D + 0xB39F2A4C1D7E65 & mask
+        yield spread

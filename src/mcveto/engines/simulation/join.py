@@ -76,15 +76,20 @@ class Joins:
         )  # fmt: skip
         settle(second)  # what was read just now
         settle(first)
+        if not self._executor.unknowns.is_recorded:
+            self._add_conjuncts(result)
+            return result
         named = [*((new, a, b) for (_, a, b), new in self._pairs.items()), *self._indices]
         result.arrivals = joined_arrivals(second, ((new, b) for new, _, b in named))
         if not is_loop:
             others = joined_arrivals(first, ((new, a) for new, a, _ in named))
             result.arrivals = (*others, *result.arrivals)
-        live = self._live(result)
-        for term in self._conjuncts(live):
-            result.path.add(term)
+        self._add_conjuncts(result)
         return result
+
+    def _add_conjuncts(self, result: PathState) -> None:
+        for term in self._conjuncts(self._live(result)):
+            result.path.add(term)
 
     def _register(self, state: PathState, number: int) -> Value:
         found = state.registers.get(number)

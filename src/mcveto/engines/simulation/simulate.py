@@ -44,6 +44,8 @@ from mcveto.verdict import Verdict
 
 QUERY_SECONDS = 1.0
 RUN_QUERY_SECONDS = 0.3
+# Questions are about different handlers: what a solver has learned is a burden.
+QUESTIONS_PER_SOLVER = 12
 MOST_TURNS = 300
 MOST_JOINS = 40
 MOST_VALUES = 8
@@ -53,7 +55,7 @@ MOST_SEARCHES = 6
 SHARE_OF_SEARCH = 0.5
 STRETCH = 2000
 MOST_CHECKPOINTS = 16
-DEEPEST_RECURSION = 3
+DEEPEST_RECURSION = 12
 # Instructions; what a turn costs that is made once more because a guess was wrong.
 LONG_TURN = 20_000
 
@@ -98,12 +100,16 @@ class Refined(Exception):
         self.serial = serial
 
 
-def simulate(program: Program, seconds: float, report: Report | None = None) -> Verdict:
+def simulate(program: Program, seconds: float, report: Report | None = None, is_recorded: bool = True) -> Verdict:
+    """`is_recorded`: whether a proof is handed over, which takes time and much memory."""
     # The tables of terms have no cycles; looking for some took a quarter of the time.
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        return Simulation(program, Blocks(program), time.monotonic() + seconds, report).run()
+        simulation = Simulation(program, Blocks(program), time.monotonic() + seconds, report)
+        if not is_recorded:
+            simulation.record_nothing()
+        return simulation.run()
     finally:
         if was_enabled:
             gc.enable()
@@ -120,10 +126,10 @@ class Simulation:
         self._apart: dict[Apart, int] = {}
         self._apart_in: dict[int | None, list[tuple[int, Apart]]] = {}
         """By function, None for all: what is kept apart there, with its number."""
-        self._queries = Queries(program, deadline, QUERY_SECONDS)
+        self._queries = Queries(program, deadline, QUERY_SECONDS, QUESTIONS_PER_SOLVER)
         self._unknowns = Unknowns()
         self._executor = CoarseExecutor(program, self._queries, self._unknowns)
-        self._run_queries = Queries(program, deadline, RUN_QUERY_SECONDS)
+        self._run_queries = Queries(program, deadline, RUN_QUERY_SECONDS, QUESTIONS_PER_SOLVER)
         self._runner = RunExecutor(program, self._run_queries)
         self._runner.recorder.give_up()  # paths to a violation only
         self._executor.share(code)
@@ -154,6 +160,9 @@ class Simulation:
         self._ghosts = {cell.number for cell in layout.cells if cell.name in added}
         first = program.registers.get(self._stack_pointer)
         self._stack = None if first is None else program.space.region_at(first - 1)
+
+    def record_nothing(self) -> None:
+        self._executor.recorder.give_up()
 
     def run(self) -> Verdict:
         self._first = self._executor.initial()
@@ -222,7 +231,8 @@ class Simulation:
 
     def _matters(self, state: PathState) -> bool:
         place = state.place
-        return self._asks_all or place is None or self._branch_matters(place)
+        # Whether a recursion ends is decided by branches that seem to matter to nobody.
+        return self._asks_all or place is None or place.function in place.within or self._branch_matters(place)
 
     def _branch_matters(self, place: Place) -> bool:
         return self._relevance.matters(self._order, place.function, place.pc)
@@ -261,6 +271,7 @@ class Simulation:
     def _push(self, state: PathState, marks: frozenset[int], source: Node | None) -> None:
         if source is not None and len(state.arrivals) == 1:
             settle(state)
+        if source is not None and len(state.arrivals) == 1:
             state.arrivals = (state.arrivals[0]._replace(path=tuple(state.path.terms)),)
         key = self._key(state)
         if source is not None:
@@ -425,7 +436,7 @@ class Simulation:
 
     def _finished(self) -> Verdict:
         gaps = [*self._open, *self._executor.gaps]
-        if self._program.image.import_area is not None or self._program.image.unspecified:
+        if self._program.image.unspecified:
             gaps.append("the file depends on code or data that is not in it (imports)")
         if gaps:
             return self._unknown("; ".join(gaps[:5]))

@@ -80,7 +80,9 @@ class InProcessSolver:
         return [t for t, wanted in zip(self._assumed, needed, strict=True) if wanted]
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Forgets what was lowered for the solver."""
+        self._last = None
+        del self._lowering
 
     def _need(self, answer: Answer) -> None:
         if self._last != answer:

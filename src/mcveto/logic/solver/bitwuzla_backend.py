@@ -110,6 +110,12 @@ class BitwuzlaSolver(InProcessSolver):
         # Asked often, and the processor time is dearer to ask for: only where it can matter.
         return waited > self._limit and (waited > WAITING * self._limit or time.thread_time() - worked > self._limit)
 
+    def close(self) -> None:
+        """Frees the formulas. The solver knows its terminator, which knows the solver: nobody else would."""
+        self._solver.configure_terminator(None)
+        super().close()
+        del self._solver
+
     def _push(self) -> None:
         self._solver.push()
 

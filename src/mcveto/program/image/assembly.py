@@ -87,8 +87,33 @@ def without_debugging(data: bytes) -> bytes:
             first = b".loc"
         elif first in (b".text", b".data", b".bss", b".previous") and not is_pushed:
             is_debugging = False
-        kept.append(b"" if is_debugging or first == b".loc" else line)
+        is_numbered = first == b".file" and len(words) > 1 and words[1].isdigit()
+        kept.append(b"" if is_debugging or first == b".loc" or is_numbered else line)
     return b"\n".join(kept)
+
+
+# gcc's words for clang's, in text that says `.intel_syntax`.
+_INTEL = (
+    (re.compile(rb"\bOFFSET FLAT:"), rb"OFFSET "),
+    (
+        re.compile(rb"^(\s*(?:\w+:)?\s*(?:notrack\s+)?(?:jmp|call)\s+)\[([DQ]WORD PTR .*)\](\s*(?:#.*)?)$", re.M),
+        rb"\1\2\3",
+    ),
+    (re.compile(rb"^(\s*(?:\w+:)?\s*)movsx(\s+r[\w]+,\s*(?:DWORD PTR|e[a-z][a-z]\b|r\d+d\b))", re.M), rb"\1movsxd\2"),
+)
+
+
+# In sections whose contents a linker may merge, no labels are kept.
+_MERGEABLE = re.compile(rb'^(\s*\.section\s+[^,\n]+,\s*"[a-zA-Z]*?)MS?([a-zA-Z]*",\s*[@%]progbits),\s*\d+', re.M)
+
+
+def in_clangs_words(data: bytes) -> bytes:
+    """The text with what gcc and clang say differently as clang says it."""
+    data = _MERGEABLE.sub(rb"\1\2", data)
+    if b".intel_syntax" in data:
+        for pattern, replacement in _INTEL:
+            data = pattern.sub(replacement, data)
+    return data
 
 
 def _assemble(request: LoadRequest, isa: str) -> bytes:
@@ -99,7 +124,7 @@ def _assemble(request: LoadRequest, isa: str) -> bytes:
     with tempfile.TemporaryDirectory(prefix="mcveto-") as scratch:
         source = Path(scratch) / f"text{'.S' if request.path.endswith('.S') else '.s'}"
         output = Path(scratch) / "text.o"
-        source.write_bytes(without_debugging(request.data))
+        source.write_bytes(in_clangs_words(without_debugging(request.data)))
         folder = Path(request.path).resolve().parent
         triple, *flags = _TRIPLES[isa]
         command = [sys.executable, "-m", "ziglang", "cc", "-target", triple, *flags]
