@@ -80,7 +80,7 @@ def test_a_record_that_becomes_too_long_is_given_up(name: str, most: int, monkey
     """In the middle of it, and states that wait know where they came from."""
     spec = load_spec(str(AIR / f"{name}-fix-O1.yaml"))
     whole = simulate(load_program(None, spec), 60.0)
-    monkeypatch.setattr("mcveto.engines.simulation.arrivals.MAX_VALUES", most)
+    monkeypatch.setattr("mcveto.engines.record.MAX_VALUES", most)
     cut = simulate(load_program(None, spec), 60.0)
     assert whole.proof is not None and cut.proof is None
     assert whole.kind == cut.kind == "proved"
