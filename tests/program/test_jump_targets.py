@@ -96,3 +96,8 @@ def test_a_switch_behind_another_switch(tmp_path: Path) -> None:
     found = {pc: subject.decoder.decode(pc, content[pc - BASE :]) for pc in at}
     before = {pc: [last] for last, pc in pairwise(at)}
     assert JumpTargets(subject).of(found[at[-1]], lambda pc: before.get(pc), found.get) == {ENTRIES[0]}
+
+
+def test_a_jump_to_what_follows_it(tmp_path: Path) -> None:
+    code = b"\xb8" + struct.pack("<I", BASE + 7) + b"\xff\xe0"  # mov eax,BASE+7; jmp eax
+    assert targets(program(tmp_path, code), code) == {BASE + 7}

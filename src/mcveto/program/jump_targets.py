@@ -17,7 +17,7 @@ from mcveto.logic.terms import Term, free_variables
 from mcveto.machine.faults import Fault, Unsupported
 from mcveto.machine.interpreter import Interpreter
 from mcveto.machine.memory import EXECUTE
-from mcveto.machine.pcode import FreshOrigin, Instruction, Space
+from mcveto.machine.pcode import FreshOrigin, Instruction, Space, Transfer
 from mcveto.machine.symbolic import SymbolicDomain
 from mcveto.machine.symbolic_memory import SymbolicMemory
 from mcveto.program.image_facts import ImageFacts
@@ -120,7 +120,7 @@ class JumpTargets:
             assert isinstance(target, Term)
             if number == len(chain) - 1:
                 # What the jump does when it does not jump is known without it.
-                return None if target.op == "const" and target.data == item.pc + item.size else target
+                return None if step.transfer is Transfer.FALL else target
             here = t.eq(target, t.const(chain[number + 1].pc, target.width))
             if here is t.FALSE:
                 return None
