@@ -48,7 +48,7 @@ def value_of(expression: Any, *bindings: tuple[Any, Any]) -> int:
     result = z3.simplify(z3.substitute(vector(expression, 0), *bindings))
     assert z3.is_bv_value(result)
     value = int(result.as_long())
-    assert not isinstance(expression, Later) or value.bit_length() <= expression.fits
+    assert not isinstance(expression, Later) or expression.span[0] <= value <= expression.span[1]
     return value
 
 
@@ -130,12 +130,17 @@ def test_bits_that_cannot_be_set(data: st.DataObject) -> None:
     values: list[tuple[Any, int]] = [(x, int(binding[1].as_long())), (1, 1), (0x0F0, 0x0F0)]
     for _ in range(data.draw(st.integers(1, 6))):
         (a, left), (b, right) = data.draw(st.sampled_from(values)), data.draw(st.sampled_from(values))
-        opcode = data.draw(st.sampled_from(["INT_AND", "INT_OR", "INT_XOR", "INT_LESS", "INT_ADD", "piece"]))
+        opcode = data.draw(
+            st.sampled_from(["INT_AND", "INT_OR", "INT_XOR", "INT_LESS", "INT_ADD", "INT_MULT", "INT_LEFT", "piece"])
+        )
         if opcode == "piece":
             low, bits = data.draw(st.integers(0, 15)), data.draw(st.integers(1, 8))
             bits = min(bits, 16 - low)
             part = checker.extract(a, low, bits, 16)
             made = checker.apply("INT_ZEXT", (part,), bits, 16), left >> low & ((1 << bits) - 1)
+        elif opcode == "INT_LEFT":
+            expected = FUNCTIONS[opcode]((left, right), mask, mask, 1 << 15, 16)
+            made = checker.shift(opcode, a, b, 16, 16), expected
         else:
             expected = FUNCTIONS[opcode]((left, right), mask, mask, 1 << 15, 16)
             made = checker.apply(opcode, (a, b), 16, 16), expected
@@ -155,17 +160,23 @@ def test_long_chains_are_made_on_the_way() -> None:
 @pytest.mark.parametrize("big_endian", [False, True])
 @settings(max_examples=30, deadline=None)
 @given(
-    writes=st.lists(st.tuples(st.integers(0x2000, 0x2008), st.integers(0, 0xFFFFFFFF), st.booleans()), max_size=4),
+    writes=st.lists(st.tuples(st.integers(0x2000, 0x2008), st.integers(0, 0xFFFFFFFF), st.integers(0, 2)), max_size=6),
     at=st.integers(0x2000, 0x2008),
     hide=st.booleans(),
 )
-def test_memory(big_endian: bool, writes: list[tuple[int, int, bool]], at: int, hide: bool) -> None:
+def test_memory(big_endian: bool, writes: list[tuple[int, int, int]], at: int, hide: bool) -> None:
     """Stores and loads, through certain and symbolic addresses, against concrete memory."""
     checker = domain(big_endian)
     memory = AddressSpace(REGIONS, 32, big_endian).memory()
     bindings = [(checker.memory, z3.K(z3.BitVecSort(32), z3.BitVecVal(0, 8)))]
     for address, value, symbolic in writes:
         where, binding = hidden(address, 32) if symbolic else (address, None)
+        if symbolic == 2:
+            # A table and an index of which the lowest bit is open.
+            index, binding = hidden(address & 1, 32)
+            where = checker.apply("INT_AND", (index, 1), 32, 32)
+            where = checker.apply("INT_ADD", (address & ~1, where), 32, 32)
+            assert where.span == (address & ~1, address | 1)
         bindings += [binding] if binding is not None else []
         checker.store(where, value, 4)
         memory.store(address, value, 4)

@@ -20,12 +20,12 @@ number_of = cache(z3.BitVecVal)
 
 
 class Later:
-    """An expression that is made when it is needed; only its `fits` lowest bits can be set."""
+    """An expression that is made when it is needed, and the least and most that it can be."""
 
-    __slots__ = ("_made", "_make", "depth", "fits")
+    __slots__ = ("_made", "_make", "depth", "span")
 
-    def __init__(self, make: Callable[[], Any], needs: Sequence[Value] = (), fits: int = 1024) -> None:
-        self._make, self.fits = make, fits
+    def __init__(self, make: Callable[[], Any], span: tuple[int, int], needs: Sequence[Value] = ()) -> None:
+        self._make, self.span = make, span
         self._made: Any = None
         self.depth: int = 1 + max((item.depth for item in needs if isinstance(item, Later)), default=0)
         if self.depth > MAX_DEPTH:
@@ -37,9 +37,11 @@ class Later:
         return self._made
 
 
-def fits(value: Value, bits: int) -> int:
-    """How many of the lowest bits of a value may be set."""
-    return value.bit_length() if isinstance(value, int) else value.fits if isinstance(value, Later) else bits
+def span_of(value: Value, bits: int) -> tuple[int, int]:
+    """The least and the most that a value can be."""
+    if isinstance(value, int):
+        return value, value
+    return value.span if isinstance(value, Later) else (0, (1 << bits) - 1)
 
 
 def vector(value: Value, bits: int) -> Any:

@@ -277,8 +277,8 @@ class Checker:
         state, cells = outcome.state, self._program.decoder.layout.cells
         written = [(cells[number], value) for number, value in state.registers.items()]
         parts = [self._vocabulary.is_whole(*item) for item in written]
-        changed = {item[0].name: Later(partial(self._vocabulary.after, *item)) for item in written}
-        changed |= {"mem": Later(lambda: state.memory)} if state.written != set() else {}
+        changed = {item[0].name: Later(partial(self._vocabulary.after, *item), (0, 0)) for item in written}
+        changed |= {"mem": Later(lambda: state.memory, (0, 0))} if state.written != set() else {}
         changed |= outcome.history.get(place.name, {})
         ways = self._invariants[place.name]
         after = {item: self._holds(item, outcome, changed) for way in ways for item in way}

@@ -14,12 +14,15 @@ from typing import Any
 
 import z3
 
-from mcveto.check.formulas import Formula, Later, Value, equal, fits, no, number_of, plain, vector, within
+from mcveto.check.formulas import Formula, Later, Value, equal, no, number_of, plain, span_of, vector, within
 from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.memory import READ, WRITE
 from mcveto.machine.operators import FUNCTIONS
 from mcveto.machine.pcode import FreshOrigin
 from mcveto.machine.registers import Cell, RegisterLayout
+
+# Bytes that one store through an uncertain address may write, so that they are listed.
+MAX_TOUCHED = 4096
 
 
 class Vocabulary:
@@ -54,7 +57,7 @@ class Vocabulary:
         extended = (
             (lambda: _truth(variable, cell.bits)) if bits == 1 else lambda: z3.ZeroExt(cell.bits - bits, variable)
         )
-        return Later(extended, fits=bits)
+        return Later(extended, (0, (1 << bits) - 1))
 
     def after(self, cell: Cell, value: Value) -> Any:
         """What a register's name stands for where its whole value is `value`."""
@@ -65,7 +68,9 @@ class Vocabulary:
     def is_whole(self, cell: Cell, value: Value) -> Formula:
         """That the bits of a register which can never be set are not."""
         bits = self.layout.significant_bits(cell)
-        return fits(value, cell.bits) <= bits or z3.Extract(cell.bits - 1, bits, vector(value, cell.bits)) == 0
+        return (
+            span_of(value, cell.bits)[1] >> bits == 0 or z3.Extract(cell.bits - 1, bits, vector(value, cell.bits)) == 0
+        )
 
 
 def allows(space: AddressSpace, address: Value, kind: int) -> Formula:
@@ -116,6 +121,21 @@ _UNARY: dict[str, Callable[[Any, int], Any]] = (
 )
 # Where no more bits can be set in a result than in the operands.
 _NARROW = frozenset({"INT_ZEXT", "BOOL_NEGATE", "BOOL_AND", "BOOL_OR", "BOOL_XOR", "INT_AND", "INT_OR", "INT_XOR"})
+_SPANNED = {"INT_ADD": operator.add, "INT_MULT": operator.mul, "INT_LEFT": operator.lshift}
+
+
+def _span(opcode: str, spans: Sequence[tuple[int, int]], bits: int) -> tuple[int, int]:
+    """The least and the most that an operator can make of operands in these ranges."""
+    full = (1 << bits) - 1
+    if opcode in _COMPARE:
+        return 0, 1
+    if opcode in _NARROW:
+        width = (min if opcode == "INT_AND" else max)(most.bit_length() for _, most in spans)
+        return 0, (1 << max(1, width)) - 1
+    if opcode in ("INT_ADD", "INT_MULT") or (opcode == "INT_LEFT" and spans[1][1] < bits):
+        least, most = map(_SPANNED[opcode], *spans)
+        return (least, most) if most <= full else (0, full)
+    return 0, full
 
 
 class CheckerDomain:
@@ -163,10 +183,8 @@ class CheckerDomain:
         if all(isinstance(argument, int) for argument in arguments):
             masks = (1 << output_bits) - 1, (1 << input_bits) - 1, 1 << (input_bits - 1)
             return FUNCTIONS[opcode](arguments, *masks, input_bits)
-        width = 1 if opcode in _COMPARE else output_bits
-        if opcode in _NARROW:
-            width = max(1, (min if opcode == "INT_AND" else max)(fits(item, input_bits) for item in arguments))
-        return Later(lambda: self._applied(opcode, arguments, input_bits, output_bits), arguments, width)
+        span = _span(opcode, [span_of(argument, input_bits) for argument in arguments], output_bits)
+        return Later(lambda: self._applied(opcode, arguments, input_bits, output_bits), span, arguments)
 
     def _applied(self, opcode: str, arguments: tuple[Value, ...], input_bits: int, output_bits: int) -> Any:
         if opcode == "SELECT":
@@ -191,13 +209,14 @@ class CheckerDomain:
             distance = z3.ZeroExt(wide - amount_bits, vector(amount, amount_bits))
             return z3.Extract(bits - 1, 0, _SHIFT[opcode](operand, distance))
 
-        return Later(make, (value, amount), bits)
+        return Later(make, _span(opcode, [span_of(value, bits), span_of(amount, amount_bits)], bits), (value, amount))
 
     def extract(self, value: Value, low: int, bits: int, total_bits: int) -> Value:
         if isinstance(value, int):
             return value >> low & ((1 << bits) - 1)
-        width = min(bits, max(0, fits(value, total_bits) - low))
-        return Later(lambda: z3.Extract(low + bits - 1, low, vector(value, total_bits)), (value,), width)
+        most = span_of(value, total_bits)[1] >> low
+        span = 0, min(most, (1 << bits) - 1)
+        return Later(lambda: z3.Extract(low + bits - 1, low, vector(value, total_bits)), span, (value,))
 
     def insert(self, old: Value, value: Value, low: int, bits: int, total_bits: int) -> Value:
         if low:
@@ -210,8 +229,8 @@ class CheckerDomain:
     def concatenate(self, high: Value, low: Value, high_bits: int, low_bits: int) -> Value:
         if isinstance(high, int) and isinstance(low, int):
             return high << low_bits | low
-        width = low_bits + fits(high, high_bits)
-        return Later(lambda: z3.Concat(vector(high, high_bits), vector(low, low_bits)), (high, low), width)
+        span = 0, (span_of(high, high_bits)[1] + 1 << low_bits) - 1
+        return Later(lambda: z3.Concat(vector(high, high_bits), vector(low, low_bits)), span, (high, low))
 
     def read_register(self, cell: Cell) -> Value:
         value = self.registers.get(cell.number, self.stated.get(cell.number))
@@ -229,24 +248,30 @@ class CheckerDomain:
         return self.known[address]
 
     def load(self, address: Value, size: int) -> Value:
-        address = self._access(address, size, READ)
         bits, result = 0, 0
-        for place in self._places(address, size):
+        for place in self._places(self._access(address, size, READ), size):
             byte = self.byte(place) if isinstance(place, int) else self.memory[place]
             result = self.concatenate(result, byte, bits, 8) if bits else byte
             bits += 8
         return result if isinstance(result, int) else plain(vector(result, bits))
 
     def store(self, address: Value, value: Value, size: int) -> None:
-        address = self._access(address, size, WRITE)
-        for number, place in enumerate(self._places(address, size)):
+        where = self._access(address, size, WRITE)
+        if not isinstance(where, int):
+            # What is known of other bytes is known of the new memory as well.
+            least, most = span_of(address, self._space.address_bits)
+            touched = range(least, most + size) if most + size - 1 <= self._space.mask else range(self._space.mask + 1)
+            self.known = {at: byte for at, byte in self.known.items() if at not in touched}
+            is_few = self.written is not None and touched.stop - touched.start <= MAX_TOUCHED
+            self.written = {*(self.written or ()), *touched} if is_few else None
+        for number, place in enumerate(self._places(where, size)):
             byte = self.extract(value, 8 * (size - 1 - number), 8, 8 * size)
             if isinstance(place, int):
                 self.known[place] = self._stores[place] = byte
                 if self.written is not None:
                     self.written.add(place)
             else:
-                self.memory, self.written = z3.Store(self.memory, place, vector(byte, 8)), None
+                self._memory = z3.Store(self.memory, place, vector(byte, 8))
 
     def _access(self, address: Value, size: int, kind: int) -> Value:
         """Raises the fault of a certain address; the faults of others are left out of the path by its guard."""
