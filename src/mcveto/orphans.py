@@ -27,15 +27,16 @@ def die_with(parent: int) -> None:
         os._exit(1)
 
 
-def in_forks(jobs: int, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R | None]:
-    """What `function` makes of each item, in processes that know what this one knows; None if one was killed."""
+def in_forks(jobs: int, function: Callable[[T], R], items: Iterable[T], at_once: int = 1) -> Iterator[R | None]:
+    """What `function` makes of each item, in processes that know what this one knows and get so many `at_once`; None
+    if one was killed."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), die_with, (os.getpid(),))
     try:
-        yield from pool.map(function, items)
+        yield from pool.map(function, items, chunksize=at_once)
     except BrokenProcessPool:
         yield None
     finally:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 # One obligation of the self-check may take this long; `mcveto check` allows more.
 OBLIGATION_SECONDS = 20.0
-# Locations from which on the obligations are shared among processes.
-LARGE = 400
 # Of the time left, for what comes after.
 RESERVED = 0.1
 # Of the time left, for the certificate of an exploration, and for one of its obligations.
@@ -65,7 +63,7 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         # What was explored has been checked in its own way (see `engines.recheck`): this must not cost the answer.
         share, longest = (1 - RESERVED, 1.0) if engine in INVARIANTS else (EXPLORED_SHARE, EXPLORED_LONGEST)
         effort = Effort(
-            jobs=os.cpu_count() or 1 if len(certificate.locations) >= LARGE else 1,
+            jobs=os.cpu_count() or 1,
             timeout=max(1.0, min(OBLIGATION_SECONDS, longest * seconds)),
             seconds=max(1.0, share * seconds),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from mcveto.check.certificate import Certificate, from_text, to_text
 from mcveto.check.discharge import Effort, check
+from mcveto.check.obligations import Checker
 from mcveto.dpg.location import Fold
 from mcveto.program.image import load_image
 from mcveto.program.program import load_program
@@ -48,7 +50,8 @@ def test_small_proofs(name: str) -> None:
     assert checked.obligations >= len(certificate.locations)
 
 
-def test_several_processes_and_a_second_solver() -> None:
+def test_several_processes_and_a_second_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Checker, "few", 4)
     name = "fig10/x86-32/share-CASE-0"
     checked = check(small(name), program_of(name).image, Effort(jobs=2, second=True))
     assert checked.problem == "" and checked.obligations > 20
@@ -66,6 +69,27 @@ def test_every_proof(name: str) -> None:
     if not verdict.certificate:
         pytest.skip(f"no certificate: {verdict.warnings}")
     assert check(from_text(verdict.certificate), program.image, Effort(timeout=120)).problem == ""
+
+
+HOSTED = Path(__file__).parents[1] / "program" / "images" / "x86-32-hosted-small.elf"
+
+
+@pytest.mark.parametrize("engine", [["dpg", "--strategy", "paper"], ["symex"]])
+def test_a_dynamically_linked_program(engine: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The library is not in the file: functions of it are models, whose text is part of the certificate."""
+    from mcveto.cli.main import run_command_line as run
+
+    proof = str(tmp_path / "proof.json")
+    asked = ["--property", "no-fault", "--engine", *engine, "--proof", proof, "--quiet"]
+    assert run(["verify", str(HOSTED), *asked]) == 0
+    assert run(["check", proof, str(HOSTED), "--quiet"]) == 0
+    assert capsys.readouterr().out == "PROVED\nPROVED\n"
+    data = json.loads(Path(proof).read_text())
+    assert any("malloc" in source["text"] for source in data["sources"])
+    sure = next(way for place in data["locations"] for way in place["invariant"] if way)
+    sure[0] = "false"
+    Path(proof).write_text(to_text(from_data(data)))
+    assert run(["check", proof, str(HOSTED), "--quiet"]) == 5
 
 
 def without_call_strings(certificate: Certificate) -> Certificate:

@@ -93,6 +93,20 @@ def test_a_halt_must_be_listed(name: str) -> None:
     assert check(from_data(data), program.image, Effort()).problem
 
 
+def test_a_byte_that_is_said_to_be_two_values() -> None:
+    """What a condition states is all of what it states, also where it names a byte twice."""
+    program, original = proved("bmc machine/tricks/smc-next")
+    data = as_data(original)
+    assert data["locations"][-1]["invariant"][0][1].count("(select mem #x08048125)") == 1
+    twice = data["locations"][-1]["invariant"][0][1].replace("#x08048125", "#x08048124")
+    data["locations"][-1]["invariant"][0][1] = twice
+    assert "does not hold" in check(from_data(data), program.image, Effort()).problem
+    # And where one of its numbers is written in another way.
+    other = twice.replace("#x08048124)", "#x0804812A)", 1).replace("#xffffffdc", "#x000000dc")
+    data["locations"][-1]["invariant"][0][1] = other
+    assert "does not hold" in check(from_data(data), program.image, Effort()).problem
+
+
 @pytest.mark.slow
 def test_a_thousand_mutations() -> None:
     names = (*KINDS, *COVERED)

@@ -27,6 +27,7 @@ def slow(number):
 
 class Everywhere:
     locations = range(8)
+    few = 1
 
 discharge._check_place = slow
 run_limited(lambda send: list(discharge._results(Everywhere(), discharge.Effort(jobs=2))), ResourceLimits(seconds=3.0))

@@ -80,10 +80,10 @@ def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
     global _shared
     _shared = checker, effort
     places = range(-1, len(checker.locations))
-    if (jobs := min(effort.jobs, len(places))) <= 1:
+    if (jobs := min(effort.jobs, len(places) // checker.few)) <= 1:
         yield from map(_check_place, places)
         return
-    for result in in_forks(jobs, _check_place, places):
+    for result in in_forks(jobs, _check_place, places, min(4, checker.few)):
         yield result or ("a process that shared the work was killed", "unknown", 0)
 
 

@@ -95,7 +95,7 @@ def reads(pending: list[Any]) -> Iterator[tuple[Any, Any]]:
     seen: set[int] = set()
     while pending:
         term = pending.pop()
-        if term.get_id() not in seen:
+        if not isinstance(term, bool) and term.get_id() not in seen:
             seen.add(term.get_id())
             pending.extend(term.children())
             memories = [term.arg(0)] if z3.is_select(term) else []

@@ -43,7 +43,9 @@ _HISTORY = re.compile(r"(?!fresh!)[A-Za-z_/][A-Za-z0-9_./]*![A-Za-z0-9_.]+")
 _FRESH = re.compile(r"(fresh![1-9][0-9]{0,5}\.([1-9][0-9]{0,3}))")
 _TOKEN = re.compile(r"""\|[^|\\]*\||[()]|[^\s()|;"\\]+""")
 # Conditions that say what a register or some bytes are.
-_STATED = re.compile(r"\(= (\w+|(?:\(concat )*\(select mem #x\w+\)(?: \(select mem #x\w+\)\))*) #(x\w+|b[01]+)\)")
+_STATED = re.compile(
+    r"\(= (\w+|(?:\(concat )*{0}(?: {0}\))*) #(x[0-9a-f]+|b[01]+)\)".format(r"\(select mem #x[0-9a-f]+\)")
+)
 _BYTE = re.compile(r"\(select mem #x([0-9a-f]+)\)")
 
 
@@ -56,7 +58,7 @@ class Condition:
     names: frozenset[str]
     places: frozenset[int] | None
     registers: dict[int, int]
-    bytes: dict[int, int]
+    bytes: tuple[tuple[int, int], ...]
 
 
 Ways = list[list[Condition]]
@@ -73,6 +75,9 @@ class Obligation:
 
 class Checker:
     """All obligations of a certificate about a program; raises Rejected where a comparison fails."""
+
+    few = 64
+    """Locations that are not work enough for a process of their own."""
 
     def __init__(self, certificate: Certificate, program: Program) -> None:
         self._program = program
@@ -180,7 +185,7 @@ class Checker:
         elif match is not None and places:
             content = int(f"0{match[2]}", 0).to_bytes(len(places), "big")
         certain = frozenset(places) if len(places) == names.count("mem") else None
-        return Condition(formula, frozenset(names), certain, registers, dict(zip(places, content, strict=False)))
+        return Condition(formula, frozenset(names), certain, registers, tuple(zip(places, content, strict=False)))
 
     def _read_history(self, certificate: Certificate) -> dict[str, Any]:
         """The variables of the history by name, and as what they begin; none of them is part of the state."""
@@ -210,7 +215,7 @@ class Checker:
         place, ways = self._places[location.id], self._invariants[location.id]
         held = set(ways[0]).intersection(*ways[1:]) if ways else set()
         registers = dict(pair for condition in held for pair in condition.registers.items())
-        known = dict(pair for condition in held for pair in condition.bytes.items())
+        known = dict(pair for condition in held for pair in condition.bytes)
         for count, outcome in enumerate(self._steps.outcomes(place, registers, known)):
             outcome.history, outcome.held = self._notes[location.id], held
             what = f"step {count} of {location.id} at {location.pc}"
@@ -225,8 +230,7 @@ class Checker:
                 if self._anything and safe is not True:
                     # What holds for anything, in whichever location it puts the run, holds for addresses that are read.
                     said = vector(self._here(location), 0)
-                    read = [at for _, at in reads([part for part in step if not isinstance(part, bool)])]
-                    step += [z3.substitute(said, (x, at)) for x in self._anything for at in read]
+                    step += [z3.substitute(said, (x, at)) for x in self._anything for _, at in reads([*step])]
                 yield Obligation(what, (_formula(ways), *step), self._known)
 
     def _here(self, location: file.Location) -> Formula:
@@ -292,7 +296,7 @@ class Checker:
         if not names and item in outcome.held:
             return True
         if item.bytes:
-            return all_of([equal(state.byte(at), byte) for at, byte in item.bytes.items()])
+            return all_of([equal(state.byte(at), byte) for at, byte in item.bytes])
         for cell in (self._program.decoder.layout.cells[at] for at in item.registers):
             if isinstance(now := state.read_register(cell), int):
                 return now % (1 << self._vocabulary.layout.significant_bits(cell)) == item.registers[cell.number]

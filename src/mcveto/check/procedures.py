@@ -77,6 +77,8 @@ class Point:
 
 
 class ProcedureChecker(Checker):
+    few = 1
+
     def __init__(self, certificate: Certificate, program: Program) -> None:
         if certificate.locations or certificate.start or certificate.history:
             raise Rejected("locations and procedures in one certificate")

@@ -103,6 +103,8 @@ def main() -> None:
         linked(isa)
     for isa, target in HOSTED.items():
         zig("cc", "-target", target, *COMMON[:-1], "-fno-builtin", "-s", "hosted.c", "-o", f"{isa}-hosted.elf")
+    small = ("-fno-builtin", "-s", "hosted-small.c", "-o", "x86-32-hosted-small.elf")
+    zig("cc", "-target", HOSTED["x86-32"], *COMMON[:-1], *small)
     cc("x86_64-linux-musl", "-c", "-fcommon", "-fno-pic", "prog.c", "-o", "x86-64-common.o")
     cc("thumb-linux-musleabi", "-c", "-fno-pic", "prog.c", "-o", "thumb.o")
     cc("thumb-linux-musleabi", "-static", "-DSTANDALONE", "prog.c", "-Wl,-e,_start", "-o", "thumb.elf")
