@@ -41,7 +41,7 @@ MAX_BYTES = 1 << 28
     metavar="S",
     help="Seconds for one obligation.",
 )
-@click.option("--second-solver", is_flag=True, help="Bitwuzla must agree with Z3 on every obligation.")
+@click.option("--second-solver", is_flag=True, help="Bitwuzla must agree with Z3 on all it is asked.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the result as JSON; - prints nothing else.")
 @click.option("--quiet", is_flag=True, help="Print only the first line.")
 def command(
