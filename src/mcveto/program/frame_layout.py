@@ -206,6 +206,7 @@ class FrameLayout:
         self._word = row.address_bytes
         self.pointer = decoder.registers[row.stack_pointer]
         self.frame_pointer = decoder.registers[row.frame_pointer]
+        self.has_back_chain = row.overlay == "powerpc"
         self.saved_registers = [decoder.registers[name] for name in _CALLEE_SAVED.get(row.name, ())]
         self.tracked = [decoder.registers[name] for name in row.general if decoder.registers[name].size == self._word]
         self.functions: dict[int, Function] = {}
@@ -415,6 +416,7 @@ class FrameLayout:
 
     def _collect(self, function: Function, instruction: Instruction, evaluation: Evaluation) -> None:
         saves: dict[int, Place] = {}
+        loaded: set[Place] = set()
         function.instructions += 1
         self._leaves |= instruction.mnemonic == "LEAVE"
         for index, op in enumerate(instruction.ops):
@@ -425,7 +427,8 @@ class FrameLayout:
                     if op.opcode == "LOAD":
                         assert op.output is not None
                         touch.reads.add(op.output.size)
-                        touch.loads += 1
+                        touch.loads += at.place not in loaded
+                        loaded.add(at.place)
                         touch.uses += self._is_use(instruction, index)
                     else:
                         touch.writes.add(op.inputs[1].size)
@@ -492,6 +495,8 @@ class Evaluation:
                 return Value(number=signed(varnode))
             return (state if varnode.space is Space.REGISTER else temporaries).get(varnode)
 
+        # On PowerPC the word at the stack pointer is the stack pointer of the caller.
+        chain = {layout.pointer} if layout.has_back_chain and state.get(layout.pointer) != Value((_ENTRY, 0)) else set()
         for op in instruction.ops:
             read_now = tuple(read(varnode) for varnode in op.inputs)
             result = _apply(op, read_now, instruction.pc) if op.output is not None and op.output.size == word else None
@@ -499,6 +504,13 @@ class Evaluation:
                 back = saved_at.get(read_now[0].place) if read_now[0].place is not None else None
                 is_whole = op.output is not None and op.output.size == word
                 result = Value(saved=back) if back is not None and is_whole else None
+            if op.opcode == "LOAD" and op.inputs[0] in chain and result is None:
+                result = Value((_ENTRY, 0))
+            if op.output is not None:
+                is_same = op.inputs[0] in chain and (
+                    _is_copy(op) or (op.opcode == "INT_ADD" and _is_zero(op.inputs[1]))
+                )
+                chain = chain | {op.output} if is_same else chain - {op.output}
             if result is not None and result.number is not None:
                 result = Value(number=(result.number + (mask // 2 + 1) & mask) - (mask // 2 + 1))
             if op.output == layout.pointer and result is not None:
@@ -506,7 +518,7 @@ class Evaluation:
                 result = Value(result.place) if result.place is not None and result.is_exact else None
             if result is not None and result.place is not None and result.formed is None:
                 is_frame = op.output == layout.pointer or (
-                    op.output == layout.frame_pointer and _is_copy(op) and result.is_exact
+                    op.output == layout.frame_pointer and (_is_copy(op) or op.opcode == "LOAD") and result.is_exact
                 )
                 if op.output in layout.tracked and not is_frame:
                     result = replace(result, formed=result.place)
@@ -527,6 +539,10 @@ def _saving(values: Sequence[Value | None]) -> Place | None:
     if at is None or value is None or value.saved is None or not at.is_direct:
         return None
     return at.place
+
+
+def _is_zero(varnode: Varnode) -> bool:
+    return varnode.space is Space.CONST and varnode.offset == 0
 
 
 def _is_copy(op: Op) -> bool:
