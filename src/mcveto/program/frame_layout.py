@@ -46,6 +46,9 @@ _ENTRY = 0
 _LARGEST_ELEMENT = 256
 _DEEPEST = 100
 _LOOKAHEAD = 6
+_COMPARISONS = frozenset(
+    {"INT_LESS", "INT_LESSEQUAL", "INT_SLESS", "INT_EQUAL", "INT_NOTEQUAL", "INT_SUB", "INT_SBORROW"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,11 +451,20 @@ class FrameLayout:
                     function.saves.add(place)
             elif op.output in self.tracked and op.output != self.pointer:
                 value = evaluation.outputs[index]
-                if value is not None and value.formed is not None:
+                if value is not None and value.formed is not None and not self._is_compared(instruction, index):
                     function.formed.add(value.formed)
                     function.note_address(value)
         if saves:
             self._saves[instruction.pc] = saves
+
+    def _is_compared(self, instruction: Instruction, index: int) -> bool:
+        """Whether an address is formed to be compared at once: the end of an object, or a place inside, no object."""
+        register = instruction.ops[index].output
+        following = self._fetch(instruction.pc + instruction.size)
+        if following is None or any(op.output == register for op in instruction.ops[index + 1 :]):
+            return False
+        uses = [op.opcode for op in following.ops if register in op.inputs]
+        return bool(uses) and all(opcode in _COMPARISONS for opcode in uses)
 
     def _is_use(self, instruction: Instruction, index: int) -> bool:
         """Whether the first that is done with what an operation loads is something else than storing it."""
@@ -520,7 +532,8 @@ class Evaluation:
                 is_frame = op.output == layout.pointer or (
                     op.output == layout.frame_pointer and (_is_copy(op) or op.opcode == "LOAD") and result.is_exact
                 )
-                if op.output in layout.tracked and not is_frame:
+                # The top of the frame is no object: from there compilers load what they have saved.
+                if op.output in layout.tracked and not is_frame and result != Value((_ENTRY, 0)):
                     result = replace(result, formed=result.place)
             self.inputs.append(read_now)
             self.outputs.append(result)
