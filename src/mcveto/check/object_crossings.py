@@ -248,7 +248,8 @@ class Crossings:
         if place < 0 and not is_addressed:
             return False
         for start, end in self._variables(function, item, found.accesses):
-            if start < place < end and not 0 <= start < item.extent:
+            is_apart = start >= item.extent or end <= 0
+            if start < place < end and is_apart:
                 return function.forms_only_whole_objects or self._is_live(item, start, end, found.accesses)
         return False
 

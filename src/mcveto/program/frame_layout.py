@@ -46,6 +46,9 @@ _ENTRY = 0
 _LARGEST_ELEMENT = 256
 _DEEPEST = 100
 _LOOKAHEAD = 6
+_COMPARISONS = frozenset(
+    {"INT_LESS", "INT_LESSEQUAL", "INT_SLESS", "INT_EQUAL", "INT_NOTEQUAL", "INT_SUB", "INT_SBORROW"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +209,7 @@ class FrameLayout:
         self._word = row.address_bytes
         self.pointer = decoder.registers[row.stack_pointer]
         self.frame_pointer = decoder.registers[row.frame_pointer]
+        self.has_back_chain = row.overlay == "powerpc"
         self.saved_registers = [decoder.registers[name] for name in _CALLEE_SAVED.get(row.name, ())]
         self.tracked = [decoder.registers[name] for name in row.general if decoder.registers[name].size == self._word]
         self.functions: dict[int, Function] = {}
@@ -415,6 +419,7 @@ class FrameLayout:
 
     def _collect(self, function: Function, instruction: Instruction, evaluation: Evaluation) -> None:
         saves: dict[int, Place] = {}
+        loaded: set[Place] = set()
         function.instructions += 1
         self._leaves |= instruction.mnemonic == "LEAVE"
         for index, op in enumerate(instruction.ops):
@@ -425,7 +430,8 @@ class FrameLayout:
                     if op.opcode == "LOAD":
                         assert op.output is not None
                         touch.reads.add(op.output.size)
-                        touch.loads += 1
+                        touch.loads += at.place not in loaded
+                        loaded.add(at.place)
                         touch.uses += self._is_use(instruction, index)
                     else:
                         touch.writes.add(op.inputs[1].size)
@@ -445,11 +451,20 @@ class FrameLayout:
                     function.saves.add(place)
             elif op.output in self.tracked and op.output != self.pointer:
                 value = evaluation.outputs[index]
-                if value is not None and value.formed is not None:
+                if value is not None and value.formed is not None and not self._is_compared(instruction, index):
                     function.formed.add(value.formed)
                     function.note_address(value)
         if saves:
             self._saves[instruction.pc] = saves
+
+    def _is_compared(self, instruction: Instruction, index: int) -> bool:
+        """Whether an address is formed to be compared at once: the end of an object, or a place inside, no object."""
+        register = instruction.ops[index].output
+        following = self._fetch(instruction.pc + instruction.size)
+        if following is None or any(op.output == register for op in instruction.ops[index + 1 :]):
+            return False
+        uses = [op.opcode for op in following.ops if register in op.inputs]
+        return bool(uses) and all(opcode in _COMPARISONS for opcode in uses)
 
     def _is_use(self, instruction: Instruction, index: int) -> bool:
         """Whether the first that is done with what an operation loads is something else than storing it."""
@@ -492,6 +507,8 @@ class Evaluation:
                 return Value(number=signed(varnode))
             return (state if varnode.space is Space.REGISTER else temporaries).get(varnode)
 
+        # On PowerPC the word at the stack pointer is the stack pointer of the caller.
+        chain = {layout.pointer} if layout.has_back_chain and state.get(layout.pointer) != Value((_ENTRY, 0)) else set()
         for op in instruction.ops:
             read_now = tuple(read(varnode) for varnode in op.inputs)
             result = _apply(op, read_now, instruction.pc) if op.output is not None and op.output.size == word else None
@@ -499,6 +516,13 @@ class Evaluation:
                 back = saved_at.get(read_now[0].place) if read_now[0].place is not None else None
                 is_whole = op.output is not None and op.output.size == word
                 result = Value(saved=back) if back is not None and is_whole else None
+            if op.opcode == "LOAD" and op.inputs[0] in chain and result is None:
+                result = Value((_ENTRY, 0))
+            if op.output is not None:
+                is_same = op.inputs[0] in chain and (
+                    _is_copy(op) or (op.opcode == "INT_ADD" and _is_zero(op.inputs[1]))
+                )
+                chain = chain | {op.output} if is_same else chain - {op.output}
             if result is not None and result.number is not None:
                 result = Value(number=(result.number + (mask // 2 + 1) & mask) - (mask // 2 + 1))
             if op.output == layout.pointer and result is not None:
@@ -506,9 +530,10 @@ class Evaluation:
                 result = Value(result.place) if result.place is not None and result.is_exact else None
             if result is not None and result.place is not None and result.formed is None:
                 is_frame = op.output == layout.pointer or (
-                    op.output == layout.frame_pointer and _is_copy(op) and result.is_exact
+                    op.output == layout.frame_pointer and (_is_copy(op) or op.opcode == "LOAD") and result.is_exact
                 )
-                if op.output in layout.tracked and not is_frame:
+                # The top of the frame is no object: from there compilers load what they have saved.
+                if op.output in layout.tracked and not is_frame and result != Value((_ENTRY, 0)):
                     result = replace(result, formed=result.place)
             self.inputs.append(read_now)
             self.outputs.append(result)
@@ -527,6 +552,10 @@ def _saving(values: Sequence[Value | None]) -> Place | None:
     if at is None or value is None or value.saved is None or not at.is_direct:
         return None
     return at.place
+
+
+def _is_zero(varnode: Varnode) -> bool:
+    return varnode.space is Space.CONST and varnode.offset == 0
 
 
 def _is_copy(op: Op) -> bool:
