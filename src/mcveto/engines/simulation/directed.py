@@ -57,6 +57,7 @@ COST_OF_VISIT = 12
 COST_OF_TURN = 4
 COST_OF_DETOUR = 60
 MOST_PATHS = 200_000
+MOST_WAITING = 20_000
 MOST_BLOCKS = 10_000_000
 FIRST_BLOCKS = 2000
 FIRST_FACTOR = 4
@@ -158,6 +159,10 @@ class DirectedSearch:
         self._pushed += 1
         # The newest first: of equally good paths, the one at hand.
         heapq.heappush(self._pool, (cost, -self._pushed, item))
+        if len(self._pool) > MOST_WAITING:
+            # The worst are given up: each holds a whole memory. A sorted list is a heap.
+            self._pool.sort()
+            del self._pool[MOST_WAITING // 2 :]
 
     def _other_way(self, fork: Fork, anchor: Anchor | None) -> Verdict | None:
         """Follows the way not taken, if there are inputs for it."""
