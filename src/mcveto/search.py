@@ -37,6 +37,9 @@ LONGEST_RUNS = 30.0
 # Of the time there is for a large program, and for one that is too large for anything else.
 _SHARE_OF_SIMULATION = 0.6
 _SHARE_IF_VERY_LARGE = 0.9
+# Of the time, and in seconds: predicates on code that is large, but not very.
+_SHARE_OF_CEGAR = 0.4
+_LONGEST_CEGAR = 60.0
 # Before that: mistakes that are near the entry are found by following paths.
 _SHARE_OF_GLANCE = 0.06
 _LONGEST_GLANCE = 4.0
@@ -329,7 +332,23 @@ def _found(
             verdict = simulate(program, share * remaining(), tell, question.certificate or not is_very_large)
             if verdict.kind != "unknown":
                 return replace(verdict, found_by="simulation")
+        elif question.engine == "cegar" and is_large(program):
+            return _cegar_then_simulation(program, question, remaining, tell)
     return _engine(program, question, remaining, tell, history)
+
+
+def _cegar_then_simulation(
+    program: Program, question: Question, remaining: Callable[[], float], tell: Callable[[Counts, str], None]
+) -> Verdict:
+    """Where predicates do not suffice for large code in a part of the time, the rest is for a simulation."""
+    from mcveto.engines.simulation.simulate import simulate
+
+    end = time.monotonic() + min(_SHARE_OF_CEGAR * remaining(), _LONGEST_CEGAR)
+    verdict = _engine(program, question, lambda: end - time.monotonic(), tell)
+    if verdict.kind != "unknown" or remaining() <= 0:
+        return verdict
+    other = simulate(program, _SHARE_IF_VERY_LARGE * remaining(), tell)
+    return replace(other, found_by="simulation") if other.kind != "unknown" else verdict
 
 
 def _engine(

@@ -21,6 +21,7 @@ from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.program.program import load_program
 from mcveto.program.spec import load_spec
+from mcveto.search import Question, search
 
 ROOT = Path(__file__).parents[2]
 AIR = ROOT / "examples" / "air" / "ppc32-be"
@@ -134,4 +135,12 @@ def test_generated_large_drivers(kind: str, version: str, tmp_path: Path) -> Non
     program = load_program(None, load_spec(str(spec)))
     assert is_large(program)
     verdict = simulate(program, 1200.0)
+    assert verdict.kind == ("proved" if version == "fix" else "violated")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["fix", "bug"])
+def test_where_predicates_do_not_suffice_the_rest_of_the_time_is_for_a_simulation(version: str, tmp_path: Path) -> None:
+    spec = load_spec(str(driver().build(tmp_path, 31, 3500, "dispatch", version)))
+    verdict = search(lambda: load_program(None, spec), Question(engine="cegar", timeout=300.0)).verdict
     assert verdict.kind == ("proved" if version == "fix" else "violated")

@@ -57,6 +57,10 @@ COST_OF_VISIT = 12
 COST_OF_TURN = 4
 COST_OF_DETOUR = 60
 MOST_PATHS = 200_000
+MOST_WAITING = 20_000
+MOST_BLOCKS = 10_000_000
+FIRST_BLOCKS = 2000
+FIRST_FACTOR = 4
 MOST_SEEDS = 6
 MOST_ANCHORS = 4
 MOST_NODES = 3000
@@ -84,6 +88,8 @@ class DirectedSearch:
         runner.matters = matters
         self._seeds: dict[int, int] = {}
         self._deadline = 0.0
+        self._blocks = 0
+        self._most_blocks = MOST_BLOCKS
         self._pool: list[tuple[int, int, Real]] = []
         self._pushed = 0
         self._visits: dict[tuple[Node, Loops], int] = {}
@@ -95,10 +101,15 @@ class DirectedSearch:
         edges: Sequence[tuple[Node, Node]],
         target: Node,
         seconds: float,
+        is_first: bool = False,
     ) -> Verdict | None:
-        """A confirmed violation at the target, or None."""
+        """A confirmed violation at the target, or None; of a first search not more is expected than that a straight
+        way is found."""
         self._deadline = time.monotonic() + seconds
         self._measure(edges, target)
+        if is_first:
+            farthest = max((distance for known in self._distances.values() for _, distance in known), default=0)
+            self._most_blocks = FIRST_BLOCKS + FIRST_FACTOR * farthest
         self._runner.is_wanted = {pc for pc, _ in self._distances}.__contains__
         start = self._runner.initial()
         start.calls = first.calls  # equal call strings are the same object only below the same root
@@ -110,7 +121,8 @@ class DirectedSearch:
         return found
 
     def _is_over(self) -> bool:
-        return time.monotonic() > self._deadline or self._pushed > MOST_PATHS
+        is_enough = self._pushed > MOST_PATHS or self._blocks > self._most_blocks
+        return is_enough or time.monotonic() > self._deadline
 
     # Distances.
 
@@ -147,6 +159,10 @@ class DirectedSearch:
         self._pushed += 1
         # The newest first: of equally good paths, the one at hand.
         heapq.heappush(self._pool, (cost, -self._pushed, item))
+        if len(self._pool) > MOST_WAITING:
+            # The worst are given up: each holds a whole memory. A sorted list is a heap.
+            self._pool.sort()
+            del self._pool[MOST_WAITING // 2 :]
 
     def _other_way(self, fork: Fork, anchor: Anchor | None) -> Verdict | None:
         """Follows the way not taken, if there are inputs for it."""
@@ -205,6 +221,7 @@ class DirectedSearch:
         source = place.pc
         node: Node = (source, state.calls, self._apart(state, True))
         here = self._distance(node) or 0
+        self._blocks += 1
         result = self._runner.run(state)
         for lost in result.mismatches:
             found = self._confirmed(lost)

@@ -16,9 +16,9 @@ from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.terms import Term
 
-_MOST_VARIABLES = 16
-_MOST_NODES = 250
-_MOST_GUESSES = 60
+_MOST_VARIABLES = 8
+_MOST_NODES = 120
+_MOST_GUESSES = 24
 _PER_TURN = 4
 _SPREAD = 16
 

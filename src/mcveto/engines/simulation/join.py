@@ -296,13 +296,15 @@ class Joins:
         return result
 
     def _alternatives(self, first: list[Term], second: list[Term], live: frozenset[object]) -> list[Term]:
-        one = [term for term in first if self._is_live(term, live)]
-        two = [term for term in second if self._is_live(term, live)]
+        one = [kept for term in first for kept in self._kept(term, live)]
+        two = [kept for term in second for kept in self._kept(term, live)]
+        if not one or not two:
+            return []  # the side that says nothing may be anything
         if len(one) == 1:
             two = [term for term in two if term is not t.bnot(one[0])] or [t.bnot(one[0])]
         elif len(two) == 1:
             one = [term for term in one if term is not t.bnot(two[0])] or [t.bnot(two[0])]
-        if not one or not two or len(one) > 8 or len(two) > 8:
+        if len(one) > 8 or len(two) > 8:
             return []
         left, right = t.conj(one), t.conj(two)
         told = self._told(live)

@@ -390,7 +390,7 @@ class Simulation:
                 self._branch_matters,
                 self._tell,
             )
-            found = search.run(self._first, self._edges, node, seconds)
+            found = search.run(self._first, self._edges, node, seconds, is_first=not self._asks_all)
             if found is not None:
                 return self._with_statistics(found)
         if not self._asks_all:
