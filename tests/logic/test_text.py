@@ -51,7 +51,8 @@ def k(value: int) -> Term:
     [
         (slt(add(eax, k(4)), load(mem, sub(esp, k(8)), 4, False)), "eax + 4 <s mem32[esp - 8]"),
         (load(mem, esp, 2, True), "mem16be[esp]"),
-        (mul(add(eax, k(1)), ebx), "ebx * (eax + 1)"),
+        (mul(add(eax, esp), ebx), "ebx * (eax + esp)"),
+        (mul(add(eax, k(1)), ebx), "ebx + eax * ebx"),
         (sub(k(5), eax), "-eax + 5"),
         (add(mul(eax, k(3)), k(0x12345)), "3*eax + 0x12345"),
         (conj([zf, disj([ult(eax, ebx), eq(eax, k(-1))])]), "zf and (eax <u ebx or eax = -1)"),
