@@ -298,11 +298,12 @@ class Joins:
     def _alternatives(self, first: list[Term], second: list[Term], live: frozenset[object]) -> list[Term]:
         one = [kept for term in first for kept in self._kept(term, live)]
         two = [kept for term in second for kept in self._kept(term, live)]
-        if not one or not two:
-            return []  # the side that says nothing may be anything
-        if len(one) == 1:
+        if not one and not two:
+            return []
+        # A side that says nothing may be anything: only what the other says is connected with its flags.
+        if len(one) == 1 and two:
             two = [term for term in two if term is not t.bnot(one[0])] or [t.bnot(one[0])]
-        elif len(two) == 1:
+        elif len(two) == 1 and one:
             one = [term for term in one if term is not t.bnot(two[0])] or [t.bnot(two[0])]
         if len(one) > 8 or len(two) > 8:
             return []
