@@ -263,6 +263,7 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
 
     program = attached.program
     executed.forget()
+    begun = time.monotonic()
     told = [0.0]
 
     def tell(counts: Counts, frontier: str) -> None:
@@ -303,7 +304,8 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
         verdict = replace(verdict, aftermath=after.lines(verdict.at))
     from mcveto.self_check import supported
 
-    answer = attached.explained(supported(attached, verdict, question, remaining()))
+    taken = time.monotonic() - begun
+    answer = attached.explained(supported(attached, verdict, question, remaining(), taken))
     return replace(answer, executed=executed.executed(), followed=executed.followed())
 
 

@@ -26,15 +26,18 @@ if TYPE_CHECKING:
 OBLIGATION_SECONDS = 20.0
 # Of the time left, for what comes after.
 RESERVED = 0.1
-# Of the time left, for the certificate of an exploration, and for one of its obligations.
+# Of the time left, for the certificate of an exploration, and for one of its obligations; and, if nobody asked for the
+# certificate, seconds, or how many times as long as it took to find, if that is more.
 EXPLORED_SHARE = 0.6
 EXPLORED_LONGEST = 0.15
+EXPLORED_SECONDS = 6.0
+EXPLORED_TIMES = 4.0
 # Engines whose proof is an inductive invariant, which counts only if it is checked.
 INVARIANTS = ("dpg", "cegar")
 
 
-def supported(attached: Attached, verdict: Verdict, question: Question, seconds: float) -> Verdict:
-    """The verdict with what supports it, or UNKNOWN if it does not stand."""
+def supported(attached: Attached, verdict: Verdict, question: Question, seconds: float, taken: float) -> Verdict:
+    """The verdict, which took so long to find, with what supports it; or UNKNOWN if it does not stand."""
     if verdict.kind != "proved":
         return replace(
             verdict, is_internal_error=verdict.is_internal_error or verdict.reason.startswith(SELF_CHECK_FAILED)
@@ -62,10 +65,13 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         image = attached.program.loaded or attached.program.image
         # What was explored has been checked in its own way (see `engines.recheck`): this must not cost the answer.
         share, longest = (1 - RESERVED, 1.0) if engine in INVARIANTS else (EXPLORED_SHARE, EXPLORED_LONGEST)
+        most = share * seconds
+        if engine not in INVARIANTS and not question.certificate:
+            most = min(most, max(EXPLORED_SECONDS, EXPLORED_TIMES * taken))
         effort = Effort(
             jobs=os.cpu_count() or 1,
             timeout=max(1.0, min(OBLIGATION_SECONDS, longest * seconds)),
-            seconds=max(1.0, share * seconds),
+            seconds=max(1.0, most),
         )
         checked = check(certificate, image, effort)
         if checked.problem and not checked.undecided and engine not in INVARIANTS:

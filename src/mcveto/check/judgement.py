@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from mcveto.check.counterexample import SAFETY, Counterexample
 from mcveto.check.reference_run import MAX_STEPS, Turns, Violation, turns_of
-from mcveto.check.safety_monitor import safety_violation
 from mcveto.program.program import Program
 
 
@@ -15,6 +14,8 @@ def judgement(program: Program, example: Counterexample, max_steps: int = MAX_ST
     """The turns of undefined values, and the violation; or why there is none."""
     if example.about not in SAFETY:
         return turns_of(program, example, max_steps)
+    from mcveto.check.safety_monitor import safety_violation
+
     turns, found = safety_violation(program, example, max_steps)
     if isinstance(found, str):
         return turns, found

@@ -15,7 +15,6 @@ from mcveto.check.counterexample import REPLAYABLE, SAFETY, Counterexample, coun
 from mcveto.check.judgement import judgement
 from mcveto.check.lockstep import Comparison, Follower, follow
 from mcveto.check.reference_run import MAX_STEPS, Turns, Violation
-from mcveto.check.safety_monitor import judged
 from mcveto.check.unicorn_follower import UnicornFollower
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
@@ -114,6 +113,8 @@ def confirmed(program: Program, verdict: Verdict) -> Verdict:
     if verdict.kind != "violated" or verdict.about not in REPLAYABLE:
         return verdict
     if verdict.about in SAFETY:
+        from mcveto.check.safety_monitor import judged
+
         verdict = judged(program, verdict)
         if verdict.kind != "violated":
             return verdict
