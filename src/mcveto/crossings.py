@@ -22,6 +22,7 @@ class Crossed:
     def __init__(self) -> None:
         self._reason = ""
         self._assumption = ""
+        self._is_judged = False
 
     def without(self, attached: Attached, found: Verdict) -> Attached | None:
         """What to search next; None if the verdict stands."""
@@ -36,6 +37,7 @@ class Crossed:
         example = sorted_inputs("memory-safety", found.inputs)
         turns, judged = safety_violation(attached.plain, example)
         if isinstance(judged, SafetyViolation):
+            self._is_judged = True
             function = judged.facts.get("function")
             if function is not None and attached.plain.spec.objects is None:
                 self._assumption = (
@@ -57,9 +59,13 @@ class Crossed:
 
     def considered(self, attached: Attached, found: Verdict) -> Verdict:
         """The verdict in the light of what was seen on the way."""
-        if self._assumption:
-            return replace(found, assumptions=(*found.assumptions, self._assumption))
+        if self._is_judged:
+            told = (self._assumption,) if self._assumption else ()
+            return replace(found, assumptions=(*found.assumptions, *told))
         crossed = attached.guarded.crossed if attached.guarded is not None else None
-        if not self._reason or (found.kind == "violated" and (found.at is None or found.at != crossed)):
+        is_crossing = found.kind == "violated" and found.at is not None and found.at == crossed
+        if not is_crossing and (not self._reason or found.kind == "violated"):
             return found
-        return replace(found, kind="unknown", reason=self._reason, proof=None, evidence=None)
+        # One that is no violation was found when there was no time to search on.
+        reason = self._reason or "time-out"
+        return replace(found, kind="unknown", reason=reason, proof=None, evidence=None)

@@ -1,24 +1,6 @@
 /* Correct programs that use their frames in every way that could look like leaving a variable, and wrong ones that do
    leave one. CASE chooses; input() is any number. */
-unsigned input(void);
-typedef unsigned char byte;
-#define OPAQUE __attribute__((noinline))
-volatile unsigned sink;
-
-OPAQUE void fill(byte *to, unsigned count, byte with) {
-  for (unsigned i = 0; i < count; i++)
-    to[i] = with;
-}
-OPAQUE void copy(byte *to, byte const *from, unsigned count) {
-  while (count--)
-    *to++ = *from++;
-}
-OPAQUE unsigned total(unsigned const *from, unsigned count) {
-  unsigned sum = 0;
-  for (unsigned i = 0; i < count; i++)
-    sum += from[i];
-  return sum;
-}
+#include "opaque.h"
 
 struct record {
   byte name[8];

@@ -12,8 +12,10 @@ import pytest
 from mcveto.check.counterexample import Counterexample
 from mcveto.check.object_crossings import CERTAIN, Crossings
 from mcveto.check.safety_monitor import SafetyViolation, find_violation
+from mcveto.crossings import Crossed
 from mcveto.program.program import Program, load_program
 from mcveto.program.spec import InputCall, PropertySpec, Spec
+from mcveto.property.attach import attach
 from mcveto.search import Question, search
 from mcveto.verdict import Verdict, VerdictInput
 
@@ -136,3 +138,13 @@ def test_correct_programs_are_not_blamed(case: int, target: str, level: str, tmp
 @pytest.mark.parametrize("case", BAD)
 def test_wrong_programs_are_not_proved(case: int, target: str, tmp_path: Path) -> None:
     assert verdict(compiled(case, target, "-O0", tmp_path)).kind != "proved"
+
+
+def test_what_leaves_its_object_is_no_violation_before_it_is_judged_one(tmp_path: Path) -> None:
+    """As when the time is over before the search can go on without it."""
+    attached = attach(compiled(20, "x86-32", "-O0", tmp_path))
+    assert attached.guarded is not None and attached.guarded.crossed is not None
+    crossing = Verdict("violated", "memory-safety", at=attached.guarded.crossed)
+    assert Crossed().considered(attached, crossing).kind == "unknown"
+    other = replace(crossing, at=attached.guarded.crossed - 32)
+    assert Crossed().considered(attached, other) == other

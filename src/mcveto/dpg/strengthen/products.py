@@ -17,7 +17,7 @@ from mcveto.dpg.strengthen.affine_hull import affine_relations
 from mcveto.dpg.strengthen.places import UNKNOWN
 from mcveto.dpg.strengthen.system import System
 from mcveto.logic import terms as t
-from mcveto.logic.terms import Term
+from mcveto.logic.terms import Term, postorder
 
 MAX_FACTORS = 5
 MAX_SAMPLES = 120
@@ -25,17 +25,7 @@ MAX_SAMPLES = 120
 
 def multiplies(terms: Iterable[Term]) -> bool:
     """Whether two values are multiplied anywhere in the terms."""
-    seen: set[Term] = set()
-    stack = list(terms)
-    while stack:
-        term = stack.pop()
-        if term in seen:
-            continue
-        seen.add(term)
-        if term.op == "mul":
-            return True
-        stack.extend(term.args)
-    return False
+    return any(term.op == "mul" for term in postorder(list(terms)))
 
 
 def of_degree_two(places: Sequence[Term], samples: Sequence[Sequence[int]], width: int) -> list[Term]:
