@@ -76,7 +76,7 @@ def completeness(result: MachineFound) -> str:
     reasons = []
     undecided = sum(isinstance(item.outcome, Open) for item in result.tried)
     if undecided:
-        reasons.append(f"{undecided} traces are undecided")
+        reasons.append("1 trace is undecided" if undecided == 1 else f"{undecided} traces are undecided")
     if result.extracted.gaps:
         reasons.append("the model has gaps")
     if result.found.more:
