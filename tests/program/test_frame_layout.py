@@ -49,3 +49,27 @@ def test_nothing_is_watched_in_a_function_with_code_that_is_not_known(at: int, t
     """The table can be written: wherever else it leads, the register may be given back there."""
     function = layout(tmp_path, "rwx").function_at(at)
     assert function is not None and function.saves and not function.saved
+
+
+# As GCC writes it for PowerPC: `byte text[16]; byte *p = text; if (p < text + 16) *p = x`. The end of the function
+# loads what it has saved relative to the top of the frame, which it computes (or takes from the back chain).
+GCC_POWERPC = """
+    9421ffd0 7c0802a6 90010034 93e1002c 7c3f0b78  stwu 1,-48(1); mflr 0; stw 0,52(1); stw 31,44(1); mr 31,1
+    393f0008 913f001c 813f001c 395f0018 7c095040  addi 9,31,8; stw 9,28(31); lwz 9,28(31); addi 10,31,24; cmplw 9,10
+    40800008 98690000                             bge past; stb 3,0(9)
+    {top}                                         past: the top of the frame in r11
+    800b0004 7c0803a6 83ebfffc 7d615b78 4e800020  lwz 0,4(11); mtlr 0; lwz 31,-4(11); mr 1,11; blr
+"""
+TOPS = {"addi 11,31,48": "397f0030", "lwz 11,0(1)": "81610000"}
+
+
+@pytest.mark.parametrize("top", sorted(TOPS))
+def test_frames_of_gcc_on_powerpc(top: str, tmp_path: Path) -> None:
+    words = [w for line in GCC_POWERPC.splitlines() for w in line.format(top=TOPS[top]).split("  ") if w.strip()]
+    code = bytes.fromhex("".join(text for text in words if all(len(word) == 8 for word in text.split())))
+    found = FrameLayout(raw_program(tmp_path, "ppc32-be", Spec(), code.ljust(256, b"\0")))
+    function = found.function_at(BASE + 4)
+    assert function is not None
+    assert function.saved == {(0, -4)}, "the register is loaded back: it is the function's own to read"
+    assert function.formed == {(0, -40), (0, 0)}, "the end that the pointer is compared with is no object"
+    assert function.extent((0, -40)) == 20, "up to the pointer, which is a variable"

@@ -20,18 +20,25 @@ followed (`jump_targets`); a jump out of a frame that is taken down is a call of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from mcveto.machine.faults import Unsupported
-from mcveto.machine.isa.overlay import signed
-from mcveto.machine.pcode import Instruction, Op, Space, Varnode
+from mcveto.machine.pcode import Instruction, Space, Varnode
+from mcveto.program.frame_values import (
+    ENTRY,
+    NOTHING_SAVED,
+    TOP,
+    Evaluation,
+    FrameRegisters,
+    Place,
+    State,
+    Value,
+    plus,
+    saving,
+)
 from mcveto.program.jump_targets import JumpTargets
 from mcveto.program.program import Program
-
-Place = tuple[int, int]
-"""A root (0: the stack pointer at the function's entry; else where the stack pointer was aligned) and a distance."""
 
 # Registers that a function gives back as they were.
 _CALLEE_SAVED = {
@@ -40,43 +47,13 @@ _CALLEE_SAVED = {
     "ppc32-be": tuple(f"r{n}" for n in range(14, 32)),
     "ppc32-le": tuple(f"r{n}" for n in range(14, 32)),
 }
-NOTHING_SAVED: Mapping[Place, Varnode] = MappingProxyType({})
 _MOST_INSTRUCTIONS = 20_000
-_ENTRY = 0
 _LARGEST_ELEMENT = 256
 _DEEPEST = 100
 _LOOKAHEAD = 6
 _COMPARISONS = frozenset(
     {"INT_LESS", "INT_LESSEQUAL", "INT_SLESS", "INT_EQUAL", "INT_NOTEQUAL", "INT_SUB", "INT_SBORROW"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """An address of the frame (`place`; plus something unknown if not `is_exact`), what a register held at the entry
-    (`saved`), or a number. An address that was put into a register to be worked with is one of the object that begins
-    there, whatever is added to it later (`formed`)."""
-
-    place: Place | None = None
-    is_exact: bool = True
-    formed: Place | None = None
-    saved: Varnode | None = None
-    number: int | None = None
-    stride: int = 0
-    """What something unknown is multiplied by, if that is known."""
-
-    @property
-    def is_direct(self) -> bool:
-        """Whether it is a fixed place of the frame, named as such."""
-        return self.place is not None and self.is_exact and self.formed is None
-
-    @property
-    def object(self) -> Place | None:
-        """Where the object begins that it is an address of."""
-        return self.place if self.formed is None else self.formed
-
-
-State = dict[Varnode, Value]
 
 
 @dataclass(slots=True)
@@ -135,7 +112,7 @@ class Function:
         """Where registers of the caller are saved without a gap from the top of the frame down."""
         if self._saved is None:
             found: list[Place] = []
-            while self.is_whole and (place := (_ENTRY, -self.word * (len(found) + 1))) in self.saves:
+            while self.is_whole and (place := (ENTRY, -self.word * (len(found) + 1))) in self.saves:
                 found.append(place)
             self._saved = frozenset(found)
         return self._saved
@@ -196,7 +173,7 @@ class Function:
                 if where == root and not self._is_field((where, at)) and self.base((where, at)) == (where, at)
             }
             found |= {at for (where, at), touch in self.touched.items() if where == root and touch.is_variable}
-            self._borders[root] = sorted(found | ({0} if root == _ENTRY else set()))
+            self._borders[root] = sorted(found | ({0} if root == ENTRY else set()))
         beyond = [at for at in self._borders[root] if at > distance]
         return beyond[0] - distance if beyond else None
 
@@ -208,10 +185,14 @@ class FrameLayout:
         self._row = row = decoder.row
         self._word = row.address_bytes
         self.pointer = decoder.registers[row.stack_pointer]
-        self.frame_pointer = decoder.registers[row.frame_pointer]
-        self.has_back_chain = row.overlay == "powerpc"
         self.saved_registers = [decoder.registers[name] for name in _CALLEE_SAVED.get(row.name, ())]
-        self.tracked = [decoder.registers[name] for name in row.general if decoder.registers[name].size == self._word]
+        general = [decoder.registers[name] for name in row.general]
+        self._registers = FrameRegisters(
+            self.pointer,
+            decoder.registers[row.frame_pointer],
+            tuple(register for register in general if register.size == self._word),
+            has_back_chain=row.overlay == "powerpc",
+        )
         self.functions: dict[int, Function] = {}
         self.states: dict[int, State] = {}
         self._owner: dict[int, int] = {}
@@ -276,7 +257,7 @@ class FrameLayout:
     def _analyse(self, entry: int, depth: int) -> list[int]:
         function = self.functions[entry] = Function(entry, self._word, self._row.overlay == "x86")
         start: State = {register: Value(saved=register) for register in self.saved_registers}
-        start[self.pointer] = Value((_ENTRY, 0))
+        start[self.pointer] = Value(TOP)
         states: dict[int, State] = {entry: start}
         ways: dict[int, set[int]] = {}
         computed: dict[int, Instruction] = {}
@@ -301,7 +282,7 @@ class FrameLayout:
             evaluation = self.evaluate(instruction, dict(states[pc]), saved_at)
             after = evaluation.state
             for op, values in zip(instruction.ops, evaluation.inputs, strict=True):
-                if op.opcode == "STORE" and (place := _saving(values)) is not None and values[1] is not None:
+                if op.opcode == "STORE" and (place := saving(values)) is not None and values[1] is not None:
                     assert values[1].saved is not None
                     saved_at.setdefault(place, values[1].saved)
             called, following = self._successors(instruction)
@@ -365,7 +346,7 @@ class FrameLayout:
     def _note_return(self, function: Function, after: State) -> None:
         top = after.get(self.pointer)
         place = None if top is None else top.place
-        if place is None or place[0] != _ENTRY:
+        if place is None or place[0] != ENTRY:
             function.is_whole = False
         elif self._row.pushes_return_address:
             function.pops = max(0, place[1] - self._word)
@@ -376,7 +357,7 @@ class FrameLayout:
         top = after.get(self.pointer)
         pops = max((self.functions[other].pops for other in called if other in self.functions), default=0)
         if top is not None and pops:
-            after[self.pointer] = _sum(top, Value(number=pops)) or Value()
+            after[self.pointer] = plus(top, Value(number=pops)) or Value()
         return after
 
     def _fetch(self, pc: int) -> Instruction | None:
@@ -415,7 +396,7 @@ class FrameLayout:
     def evaluate(
         self, instruction: Instruction, state: State, saved_at: Mapping[Place, Varnode] = NOTHING_SAVED
     ) -> Evaluation:
-        return Evaluation(self, instruction, state, saved_at)
+        return Evaluation(self._registers, instruction, state, saved_at)
 
     def _collect(self, function: Function, instruction: Instruction, evaluation: Evaluation) -> None:
         saves: dict[int, Place] = {}
@@ -445,11 +426,11 @@ class FrameLayout:
                 if value is not None and value.object is not None:
                     function.formed.add(value.object)
                     function.note_address(value)
-                place = _saving((at, value))
+                place = saving((at, value))
                 if place is not None:
                     saves[index] = place
                     function.saves.add(place)
-            elif op.output in self.tracked and op.output != self.pointer:
+            elif op.output in self._registers.tracked and op.output != self.pointer:
                 value = evaluation.outputs[index]
                 if value is not None and value.formed is not None and not self._is_compared(instruction, index):
                     function.formed.add(value.formed)
@@ -463,7 +444,13 @@ class FrameLayout:
         following = self._fetch(instruction.pc + instruction.size)
         if following is None or any(op.output == register for op in instruction.ops[index + 1 :]):
             return False
-        uses = [op.opcode for op in following.ops if register in op.inputs]
+        held, uses = {register}, []
+        for op in following.ops:
+            if not held.isdisjoint(op.inputs):
+                if op.opcode == "COPY" and op.output is not None and op.output.space is Space.UNIQUE:
+                    held.add(op.output)
+                else:
+                    uses.append(op.opcode)
         return bool(uses) and all(opcode in _COMPARISONS for opcode in uses)
 
     def _is_use(self, instruction: Instruction, index: int) -> bool:
@@ -487,119 +474,3 @@ class FrameLayout:
             instruction, pc, ops = following, following.pc, following.ops
             held = {item for item in held if item is not None and item.space is Space.REGISTER}
         return False
-
-
-class Evaluation:
-    """The values that the operations of an instruction read and write."""
-
-    def __init__(
-        self, layout: FrameLayout, instruction: Instruction, state: State, saved_at: Mapping[Place, Varnode]
-    ) -> None:
-        self.inputs: list[tuple[Value | None, ...]] = []
-        self.outputs: list[Value | None] = []
-        self.state = state
-        temporaries: State = {}
-        word = layout.pointer.size
-        mask = (1 << 8 * word) - 1
-
-        def read(varnode: Varnode) -> Value | None:
-            if varnode.space is Space.CONST:
-                return Value(number=signed(varnode))
-            return (state if varnode.space is Space.REGISTER else temporaries).get(varnode)
-
-        # On PowerPC the word at the stack pointer is the stack pointer of the caller.
-        chain = {layout.pointer} if layout.has_back_chain and state.get(layout.pointer) != Value((_ENTRY, 0)) else set()
-        for op in instruction.ops:
-            read_now = tuple(read(varnode) for varnode in op.inputs)
-            result = _apply(op, read_now, instruction.pc) if op.output is not None and op.output.size == word else None
-            if op.opcode == "LOAD" and read_now[0] is not None and read_now[0].is_direct:
-                back = saved_at.get(read_now[0].place) if read_now[0].place is not None else None
-                is_whole = op.output is not None and op.output.size == word
-                result = Value(saved=back) if back is not None and is_whole else None
-            if op.opcode == "LOAD" and op.inputs[0] in chain and result is None:
-                result = Value((_ENTRY, 0))
-            if op.output is not None:
-                is_same = op.inputs[0] in chain and (
-                    _is_copy(op) or (op.opcode == "INT_ADD" and _is_zero(op.inputs[1]))
-                )
-                chain = chain | {op.output} if is_same else chain - {op.output}
-            if result is not None and result.number is not None:
-                result = Value(number=(result.number + (mask // 2 + 1) & mask) - (mask // 2 + 1))
-            if op.output == layout.pointer and result is not None:
-                # Whatever the stack pointer was computed from, it is no pointer into an object.
-                result = Value(result.place) if result.place is not None and result.is_exact else None
-            if result is not None and result.place is not None and result.formed is None:
-                is_frame = op.output == layout.pointer or (
-                    op.output == layout.frame_pointer and (_is_copy(op) or op.opcode == "LOAD") and result.is_exact
-                )
-                # The top of the frame is no object: from there compilers load what they have saved.
-                if op.output in layout.tracked and not is_frame and result != Value((_ENTRY, 0)):
-                    result = replace(result, formed=result.place)
-            self.inputs.append(read_now)
-            self.outputs.append(result)
-            if op.output is None:
-                continue
-            target = state if op.output.space is Space.REGISTER else temporaries
-            for other in [v for v in target if _overlap(v, op.output)]:
-                del target[other]
-            if result is not None:
-                target[op.output] = result
-
-
-def _saving(values: Sequence[Value | None]) -> Place | None:
-    """Where a store with that address and that value saves a register of the caller; None if it does not."""
-    at, value = values[:2]
-    if at is None or value is None or value.saved is None or not at.is_direct:
-        return None
-    return at.place
-
-
-def _is_zero(varnode: Varnode) -> bool:
-    return varnode.space is Space.CONST and varnode.offset == 0
-
-
-def _is_copy(op: Op) -> bool:
-    return op.opcode == "COPY" or (op.opcode == "INT_OR" and op.inputs[0] == op.inputs[1])
-
-
-def _apply(op: Op, values: tuple[Value | None, ...], pc: int) -> Value | None:
-    if _is_copy(op):
-        return values[0]
-    if op.opcode == "INT_ADD":
-        return _sum(values[0], values[1])
-    if op.opcode == "INT_SUB" and values[1] is not None and values[1].number is not None:
-        return _sum(values[0], Value(number=-values[1].number))
-    if op.opcode == "INT_SUB" and values[0] is not None and values[0].place is not None:
-        return None if values[1] is not None and values[1].place is not None else replace(values[0], is_exact=False)
-    if op.opcode in ("INT_MULT", "INT_LEFT") and values[1] is not None and values[1].number is not None:
-        number = values[1].number
-        return Value(stride=number if op.opcode == "INT_MULT" else 1 << number) if 0 < number < 256 else None
-    if op.opcode == "INT_AND":
-        one, other = values
-        if one is not None and one.place is not None and other is not None and other.number is not None:
-            return Value((pc, 0)) if one.is_direct else replace(one, is_exact=False)
-    return None
-
-
-def _sum(one: Value | None, other: Value | None) -> Value | None:
-    if one is not None and one.number is not None:
-        one, other = other, one
-    if other is not None and other.number is not None:
-        if one is None:
-            return None
-        if one.number is not None:
-            return Value(number=one.number + other.number)
-        if one.place is not None:
-            return replace(one, place=(one.place[0], one.place[1] + other.number))
-        return one if one.stride or (one.saved is not None and other.number == 0) else None
-    for value, unknown in ((one, other), (other, one)):
-        if value is not None and value.place is not None:
-            if unknown is not None and unknown.place is not None:
-                return None
-            stride = unknown.stride if unknown is not None and value.is_exact else 0
-            return replace(value, is_exact=False, stride=stride)
-    return None
-
-
-def _overlap(one: Varnode, other: Varnode) -> bool:
-    return one.offset < other.offset + other.size and other.offset < one.offset + one.size

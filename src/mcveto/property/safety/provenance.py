@@ -19,7 +19,8 @@ from dataclasses import dataclass
 
 from mcveto.machine.isa import Decoder
 from mcveto.machine.pcode import Instruction, Op, Space, Varnode
-from mcveto.program.frame_layout import Evaluation, FrameLayout, Place, Value
+from mcveto.program.frame_layout import FrameLayout
+from mcveto.program.frame_values import Evaluation, Place, Value
 from mcveto.property.safety.guarded_ops import GuardedOps
 
 TAG = 8
