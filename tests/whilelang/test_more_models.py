@@ -18,7 +18,10 @@ from .test_models import DATA, FUNCTIONS, LIBC, area, bound, call, real, start
 
 ISAS = ("x86-32", "x86-64", "ppc32-be", "arm", "mips32-le")
 # Characters and numbers alone.
-PLAIN = ("abs", "toupper", "tolower", "isdigit", "isspace", "isalpha", "isalnum", "isupper", "islower")
+PLAIN = (
+    "abs", "toupper", "tolower", "isdigit", "isspace", "isalpha", "isalnum", "isupper", "islower", "isxdigit",
+    "isprint", "ispunct", "iscntrl",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -37,6 +40,15 @@ SEARCHES: dict[str, tuple[tuple[bool, ...], Callable[[random.Random], list[int]]
     "strnlen": ((True, False), lambda g: [g.randrange(100), g.randrange(5)]),
     "strstr": ((True, True), lambda g: [g.randrange(100), g.randrange(100)]),
     "strncat": ((True, True, False), lambda g: [150 + g.randrange(20), g.randrange(60), g.randrange(9)]),
+    "strpbrk": ((True, True), lambda g: [g.randrange(100), g.randrange(100)]),
+    "stpcpy": ((True, True), lambda g: [150 + g.randrange(20), g.randrange(60)]),
+    "mempcpy": ((True, True, False), lambda g: [150 + g.randrange(20), g.randrange(60), g.randrange(40)]),
+}
+COUNTS: dict[str, tuple[tuple[bool, ...], Callable[[random.Random], list[int]]]] = {
+    "strspn": ((True, True), lambda g: [g.randrange(100), g.randrange(100)]),
+    "strcspn": ((True, True), lambda g: [g.randrange(100), g.randrange(100)]),
+    "strcasecmp": ((True, True), lambda g: [g.randrange(100), g.randrange(100)]),
+    "strncasecmp": ((True, True, False), lambda g: [g.randrange(100), g.randrange(100), g.randrange(4)]),
 }
 
 
@@ -56,6 +68,62 @@ def test_text(isa: str) -> None:
             assert (found.result, found.data()) == (expected, after), (name, arguments)
 
 
+@pytest.mark.parametrize("isa", ISAS)
+def test_counts_and_signs(isa: str) -> None:
+    generator = random.Random(f"counts/{isa}")
+    for name, (pointers, draw) in COUNTS.items():
+        for _ in range(20):
+            content, arguments = bytearray(area(generator)), draw(generator)
+            content[50:60] = b"aBcDbAdC\0a"
+            buffer = ctypes.create_string_buffer(bytes(content), len(content))
+            base = ctypes.addressof(buffer)
+            numbers = [ctypes.c_size_t(v + base * p) for v, p in zip(arguments, pointers, strict=True)]
+            expected = getattr(LIBC, name)(*numbers)
+            given = [DATA + value if pointer else value for value, pointer in zip(arguments, pointers, strict=True)]
+            found = ctypes.c_int(call(bound(isa, name), given, bytes(content)).result & 0xFFFFFFFF).value
+            sign = (found > 0) - (found < 0), (expected > 0) - (expected < 0)
+            assert (sign[0] == sign[1]) if "cmp" in name else (found == expected), (name, arguments)
+
+
+NUMBERS = (
+    b"0", b"-0", b" \t+17x", b"-2147483648", b"2147483647", b"2147483648", b"-2147483649", b"4294967295", b"4294967296",
+    b"0x1F", b"0x", b"0xg", b"-0X7fffffff", b"012", b"08", b"zz", b"Zy-", b"", b"-", b"+ 1", b"99999999999999999999",
+    b"-99999999999999999999", b"9223372036854775807", b"9223372036854775808", b"-9223372036854775808",
+    b"18446744073709551616",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("isa", ["x86-32", "x86-64", "ppc32-be", "aarch64"])
+@pytest.mark.parametrize("name", ["strtol", "strtoul", "atol", "__isoc23_strtol", "__isoc23_strtoul"])
+def test_numbers_in_text(name: str, isa: str) -> None:
+    """Where a long has 32 bits the C library's result is that of 64 bits, kept within the limits."""
+    program = bound(isa, name)
+    row = program.decoder.row
+    bits, order = row.address_bits, "big" if row.big_endian else "little"
+    is_signed = not name.endswith("ul")
+    for text in NUMBERS:
+        for base in (10, 16, 8, 36) if name.startswith("__") else (10,) if name == "atol" else (0, 2, 10, 16, 36):
+            buffer = ctypes.create_string_buffer(text)
+            end = ctypes.c_void_p()
+            LIBC.strtol.restype, LIBC.strtoul.restype = ctypes.c_long, ctypes.c_ulong
+            wide = LIBC.strtol(buffer, ctypes.byref(end), base)
+            if is_signed:
+                expected = max(min(wide, (1 << bits - 1) - 1), -1 << bits - 1)
+            else:
+                # The magnitude is what is limited.
+                positive = text.replace(b"-", b"", 1) if text.lstrip()[:1] == b"-" else text
+                magnitude = LIBC.strtoul(ctypes.create_string_buffer(positive), None, base)
+                expected = LIBC.strtoul(buffer, None, base) if magnitude < 1 << bits else (1 << bits) - 1
+            arguments = [DATA, DATA + 64, base] if name != "atol" else [DATA]
+            found = call(program, arguments, (text + b"\0").ljust(80, b"\xaa"))
+            assert found.result == expected & row.address_mask, (text, base)
+            if name != "atol":
+                stored = int.from_bytes(found.data(80)[64 : 64 + row.address_bytes], order)  # type: ignore[arg-type]
+                assert stored - DATA == (end.value or 0) - ctypes.addressof(buffer), (text, base)
+    for base in (1, 37) if name in ("strtol", "strtoul") else (0, 2) if name != "atol" else ():
+        assert call(program, [DATA, 0, base], b"0b1\0").outcome.kind == "unsupported"
+
+
 FORMATS: list[tuple[bytes, tuple[int | bytes, ...]]] = [
     (b"plain", ()),
     (b"100%%", ()),
@@ -66,6 +134,12 @@ FORMATS: list[tuple[bytes, tuple[int | bytes, ...]]] = [
     (b"%c%c", (65, 0x142)),
     (b"%d:%s:%d", (-17, b"abc", 1000000007)),
     (b"%s %d %x %c", (b"four", 4, 4, 52)),
+    (b"%5d|%-5d|%05d", (-42, 42, -42)),
+    (b"%2d%02x%-3u", (12345, 10, 7)),
+    (b"%.3s|%.0s|%.9s", (b"abcdef", b"x", b"yz")),
+    (b"%5s|%-5s|%5.2s", (b"ab", b"ab", b"abc")),
+    (b"%3c|%-3c|", (65, 66)),
+    (b"%i%-07d", (-1, 33)),
 ]
 
 
@@ -98,9 +172,56 @@ def test_formats(case: int, isa: str) -> None:
 
 @pytest.mark.parametrize("name", ["sprintf", "printf", "scanf"])
 def test_formats_that_are_not_known_are_unsupported(name: str) -> None:
-    unknown = {"sprintf": b"%5d", "printf": b"%f %s", "scanf": b"%9s"}[name]
+    unknown = {
+        "sprintf": [b"%+d", b"%.2d", b"%f", b"%lld", b"%ls", b"%05s", b"%*d"],
+        "printf": [b"%f %s", b"%.*s", b"%ls", b"%n"],
+        "scanf": [b"%3d", b"%[a-z]", b"%lld", b"%ls", b"%*d"],
+    }[name]
     arguments = [DATA + 64, DATA] if name == "sprintf" else [DATA, DATA, DATA]
-    assert call(bound("x86-32", name), arguments, unknown + b"\0", [1]).outcome.kind == "unsupported"
+    for form in unknown:
+        assert call(bound("x86-32", name), arguments, form + b"\0", [1, 1]).outcome.kind == "unsupported", form
+
+
+@pytest.mark.parametrize("isa", ["x86-32", "x86-64"])
+def test_numbers_as_wide_as_an_address(isa: str) -> None:
+    """%ld of sprintf and scanf."""
+    bits = bound(isa, "sprintf").decoder.row.address_bits
+    for value in (0, 5, -5, (1 << bits - 1) - 1, -1 << bits - 1):
+        found = call(bound(isa, "sprintf"), [DATA + 64, DATA, value], b"%ld\0")
+        assert found.data(96)[64:].split(b"\0")[0] == str(value).encode()
+    halves = [1, 0x5678, 0x1234, 0xDEF0, 0x9ABC][: 1 + bits // 16]
+    found = call(bound(isa, "scanf"), [DATA, DATA + 16], b"%lx\0", halves)
+    expected = 0x9ABCDEF012345678 & (1 << bits) - 1
+    assert found.result == 1 and found.data(24)[16 : 16 + bits // 8] == expected.to_bytes(bits // 8, "little")
+
+
+def test_text_that_is_read_up_to_a_width() -> None:
+    for form, typed, expected in (
+        (b"%3s", b"abcdef", b"abc\0\xaa"),
+        (b"%3s", b"ab cd", b"ab\0\xaa"),
+        (b"%s", b"a\x01\x00b\n", b"a\x01\x00b\0\xaa"),
+        (b"%[^\n]", b"a b\n", b"a b\0\xaa"),
+        (b"%2[^\n]", b"a b\n", b"a \0\xaa"),
+    ):
+        found = call(bound("x86-32", "scanf"), [DATA, DATA + 16], (form + b"\0").ljust(64, b"\xaa"), [1, *typed])
+        assert found.result == 1 and found.data(64)[16 : 16 + len(expected)] == expected, form
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_copies_on_the_heap(isa: str) -> None:
+    for name, arguments, expected in (("strdup", [DATA], b"text\0"), ("strndup", [DATA, 2], b"te\0")):
+        found = call(bound(isa, name), arguments, b"text\0")
+        assert found.machine.memory.peek(found.result, len(expected)) == expected
+        (heap,) = (region for region in bound(isa, name).space.regions if region.name == "heap")
+        assert heap.start <= found.result < heap.start + heap.size
+    assert call(bound(isa, "bzero"), [DATA + 1, 2], b"text").data(4) == b"t\0\0t"
+    least = -1 << bound(isa, "labs").decoder.row.address_bits - 1
+    for value in (0, 7, -7, least):
+        program = bound(isa, "labs")
+        assert call(program, [value]).result == abs(value) & program.decoder.row.address_mask
+    assert call(bound(isa, "sleep"), [1]).result == call(bound(isa, "usleep"), [1]).result == 0
+    assert call(bound(isa, "perror"), [DATA], b"text\0").outcome.kind == "halted"
+    assert call(bound(isa, "perror"), [0x99990000]).outcome.kind == "fault"
 
 
 def test_printing_reads_what_it_prints() -> None:
@@ -182,6 +303,7 @@ CHECKED = {
     "__strcpy_chk": ([DATA + 64, DATA], 5),
     "__strncpy_chk": ([DATA + 64, DATA, 5], 5),
     "__strcat_chk": ([DATA + 64, DATA], 5),
+    "__strncat_chk": ([DATA + 64, DATA, 9], 5),
 }
 
 
@@ -198,6 +320,14 @@ def test_other_checked_forms() -> None:
     assert call(bound("x86-32", "__fgets_chk"), [DATA, 9, 3, 0], b"", [97, 10]).data(3) == b"a\n\0"
     assert call(bound("x86-32", "__printf_chk"), [1, DATA, DATA], b"%s\0", [3]).result == 3
     assert call(bound("x86-32", "__fprintf_chk"), [0, 1, DATA, DATA], b"%s\0", [3]).result == 3
+    found = call(bound("x86-32", "__sprintf_chk"), [DATA + 64, 1, 4, DATA, 123], b"%d\0")
+    assert found.result == 3 and found.data(80)[64:68] == b"123\0"
+    found = call(bound("x86-32", "__sprintf_chk"), [DATA + 64, 1, 3, DATA, 123], b"%d\0")
+    assert found.outcome.fault is FaultKind.GENERAL_PROTECTION
+    found = call(bound("x86-32", "__snprintf_chk"), [DATA + 64, 3, 1, 3, DATA, 123], b"%d\0")
+    assert found.result == 3 and found.data(80)[64:68] == b"12\0\0"
+    found = call(bound("x86-32", "__snprintf_chk"), [DATA + 64, 4, 1, 3, DATA, 123], b"%d\0")
+    assert found.outcome.fault is FaultKind.GENERAL_PROTECTION
     assert call(bound("x86-32", "__stack_chk_fail"), []).outcome.fault is FaultKind.GENERAL_PROTECTION
 
 
@@ -205,7 +335,9 @@ def test_every_model_is_known_and_tested() -> None:
     here = {
         *PLAIN, *SEARCHES, *CHECKED, "sprintf", "snprintf", "fprintf", "scanf", "fscanf", "puts", "fputs", "fputc",
         "fgetc", "fgets", "gets", "fread", "fwrite", "fflush", "rand", "srand", "time", "__fgets_chk", "__printf_chk",
-        "__fprintf_chk", "__stack_chk_fail", "__time64",
+        "__fprintf_chk", "__stack_chk_fail", "__time64", *COUNTS, "strdup", "strndup", "bzero", "labs", "sleep",
+        "usleep", "perror", "strtol", "strtoul", "atol", "__isoc23_strtol", "__isoc23_strtoul", "__sprintf_chk",
+        "__snprintf_chk",
     }  # fmt: skip
     there = {*FUNCTIONS, "atoi", "malloc", "calloc", "realloc", "free", "read", "getchar", "write", "putchar", "printf"}
     known = models()

@@ -16,13 +16,14 @@ from mcveto.check.safety_words import Block, Frame, Surroundings, Words, crossin
 from mcveto.machine.emulator import JournalDomain, Outcome
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
 from mcveto.machine.memory import READ, WRITE
-from mcveto.machine.pcode import Instruction, Transfer
+from mcveto.machine.pcode import Instruction, Space, Transfer, Varnode
 from mcveto.machine.registers import Cell
 from mcveto.program.exits import explained
 from mcveto.program.frame_layout import FrameLayout
 from mcveto.program.frames import carrier_register, link_register, link_use, red_zone
 from mcveto.program.models import REMAINS
 from mcveto.program.program import Program, code_pointer
+from mcveto.program.undefined_division import undefined_division
 from mcveto.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -347,6 +348,25 @@ class Monitor:
         content = self._machine.memory.peek(at & self._row.address_mask, self._word)
         return 0 if content is None else int.from_bytes(content, "big" if self._row.big_endian else "little")
 
+    def undefined_division(self, instruction: Instruction) -> Words | None:
+        """What is wrong with the division that comes next, where the machine goes on with any result."""
+        division = undefined_division(self._row.overlay, instruction)
+        if division is None:
+            return None
+        dividend, divisor = (self._value(varnode) for varnode in (division.dividend, division.divisor))
+        least = 1 << 8 * division.dividend.size - 1
+        if divisor == 0:
+            return Words("divides by zero: the result is undefined", {"fault": FaultKind.DIVIDE_ERROR.label})
+        if division.is_signed and dividend == least and divisor == 2 * least - 1:
+            return Words("divides with an undefined result: it does not fit", {"fault": FaultKind.DIVIDE_ERROR.label})
+        return None
+
+    def _value(self, varnode: Varnode) -> int | None:
+        if varnode.space is Space.CONST:
+            return varnode.offset
+        named = self._program.decoder.registers
+        return next((self._machine.read(name) for name, other in named.items() if other == varnode), None)
+
     def fault_words(self, outcome: Outcome, size: int) -> Words:
         return self._words.fault(outcome, size)
 
@@ -401,7 +421,12 @@ def find_violation(
         pc = machine.pc
         try:
             if machine.stopped() is None:
-                monitor.begin(machine.fetch(pc))
+                instruction = machine.fetch(pc)
+                monitor.begin(instruction)
+                undefined = monitor.undefined_division(instruction) if NO_FAULT in asked else None
+                if undefined is not None:
+                    found_here = _violation(program, NO_FAULT, pc, monitor, undefined)
+                    return replace(found_here, steps=steps, stopped_at=pc)
             outcome = machine.step()
             if steps in crossed:
                 raise Forbidden(crossing_words(crossed[steps]))

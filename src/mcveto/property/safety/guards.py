@@ -29,6 +29,7 @@ from mcveto.machine.pcode import BRANCHES, Instruction, Op, Space, Varnode
 from mcveto.program.entry_state import Span
 from mcveto.program.frame_layout import FrameLayout
 from mcveto.program.frames import carrier_register, link_register, link_use, overlap
+from mcveto.program.undefined_division import undefined_division
 from mcveto.property.safety.guarded_ops import FIRST_TEMPORARY, GuardedOps
 from mcveto.property.safety.provenance import Objects, Provenance, tag_cells
 
@@ -185,8 +186,12 @@ class _Guarding:
             self._pointer_before = code.emit("COPY", self._word, self._g.pointer)
         if self._safety and self._row.code_address(source.pc) in self._g.model_entries:
             self._enter_model()
+        division = undefined_division(self._row.overlay, source) if self._asked.no_fault else None
         for index, op in enumerate(source.ops):
             self._accesses(index, op)
+            if division is not None and division.index == index:
+                code.before(index)
+                code.leave_if(division.flag, self._asked.fault)
             if self._objects is not None:
                 self._objects.follow(index, op)
             if self._asked.no_fault:

@@ -197,8 +197,9 @@ proc read_text(s) {
   while (c != 0) { s := s + 1; c := Mem(s) }
 }
 
-# What printing does to memory: the format is read, and what %s points to. Arguments are words; what is not certain to be
-# one makes the following ones uncertain (known := 0), and a %s that is uncertain, or has a precision, is unsupported.
+# What printing does to memory: the format is read, and what %s points to (up to its precision). Arguments are words;
+# what is not certain to be one makes the following ones uncertain (known := 0), and a %s that is uncertain is
+# unsupported.
 proc consume(format, a, b, c, d) {
   known := 1;
   k := 0;
@@ -208,8 +209,11 @@ proc consume(format, a, b, c, d) {
       format := format + 1;
       f := Mem(format);
       long := 0;
+      precise := 0;
+      most := 0;
       while (32 <= f && f <= 57 && f != 37 && f != 42 || f = 104 || f = 108 || f = 122) {
-        if (f = 46) { long := 9 }
+        if (precise = 1 && 48 <= f && f <= 57) { most := most * 10 + (f - 48) }
+        if (f = 46) { precise := 1 }
         if (f = 108) { long := long + 1 }
         format := format + 1;
         f := Mem(format)
@@ -221,9 +225,9 @@ proc consume(format, a, b, c, d) {
           if (k = 1) { v := b }
           if (k = 2) { v := c }
           if (k = 3) { v := d }
-          read_text(v)
+          if (precise = 1) { x := strnlen(v, most) } else { read_text(v) }
         } else {
-          if (f = 110 || f = 0) { x := unsupported() }
+          if (f = 110 || f = 42 || f = 0) { x := unsupported() }
           if (f != 99 && f != 100 && f != 105 && f != 117 && f != 120 && f != 88 && f != 111 && f != 112) { known := 0 }
           if (long > 1) { known := 0 }
         }
@@ -265,34 +269,79 @@ proc format_text(dst, room, format, a, b, c, d) returns r {
         if (r + 1 < room) { Mem(dst + r) := f }
         r := r + 1
       } else {
+        left := 0;
+        fill := 32;
+        width := 0;
+        precise := 0;
+        most := -1;
+        mask := 4294967295;
+        while (f = 45 || f = 48) {
+          if (f = 45) { left := 1 } else { fill := 48 }
+          format := format + 1;
+          f := Mem(format)
+        }
+        while (48 <= f && f <= 57) { width := width * 10 + (f - 48); format := format + 1; f := Mem(format) }
+        if (f = 46) {
+          precise := 1;
+          most := 0;
+          format := format + 1;
+          f := Mem(format);
+          while (48 <= f && f <= 57) { most := most * 10 + (f - 48); format := format + 1; f := Mem(format) }
+        }
+        long := 0;
+        if (f = 108) { long := 1; mask := -1; format := format + 1; f := Mem(format) }
         if (k > 3) { x := unsupported() }
         v := a;
         if (k = 1) { v := b }
         if (k = 2) { v := c }
         if (k = 3) { v := d }
         k := k + 1;
+        if (f = 115 || f = 99) {
+          if (long = 1 || fill = 48) { x := unsupported() }
+          n := 1;
+          if (f = 115 && width != 0) { n := strnlen(v, most) }
+        } else {
+          if (precise = 1) { x := unsupported() }
+          minus := 0;
+          base := 10;
+          if (f = 120) { base := 16 } else { if (f != 100 && f != 105 && f != 117) { x := unsupported() } }
+          v := v & mask;
+          if ((f = 100 || f = 105) && v > mask >> 1) { v := -v & mask; minus := 1 }
+          p := 1;
+          n := 1 + minus;
+          while (v / p >= base) { p := p * base; n := n + 1 }
+          if (fill = 48 && left = 0) {
+            if (minus = 1) {
+              if (r + 1 < room) { Mem(dst + r) := 45 }
+              r := r + 1;
+              minus := 0
+            }
+          } else { fill := 32 }
+        }
+        if (left = 0) {
+          while (n < width) {
+            if (r + 1 < room) { Mem(dst + r) := fill }
+            r := r + 1;
+            width := width - 1
+          }
+        }
         if (f = 115) {
-          t := Mem(v);
+          if (most != 0) { t := Mem(v) } else { t := 0 }
           while (t != 0) {
             if (r + 1 < room) { Mem(dst + r) := t }
             r := r + 1;
             v := v + 1;
-            t := Mem(v)
+            most := most - 1;
+            if (most != 0) { t := Mem(v) } else { t := 0 }
           }
         } else { if (f = 99) {
           if (r + 1 < room) { Mem(dst + r) := v & 255 }
           r := r + 1
         } else {
-          base := 10;
-          if (f = 120) { base := 16 } else { if (f != 100 && f != 117) { x := unsupported() } }
-          v := v & 4294967295;
-          if (f = 100 && v >= 2147483648) {
-            v := -v & 4294967295;
+          if (minus = 1) {
             if (r + 1 < room) { Mem(dst + r) := 45 }
             r := r + 1
           }
-          p := 1;
-          while (v / p >= base) { p := p * base }
           while (p != 0) {
             t := 48 + v / p % base;
             if (t > 57) { t := t + 39 }
@@ -301,6 +350,11 @@ proc format_text(dst, room, format, a, b, c, d) returns r {
             p := p / base
           }
         } }
+        while (n < width) {
+          if (r + 1 < room) { Mem(dst + r) := 32 }
+          r := r + 1;
+          width := width - 1
+        }
       }
     }
     format := format + 1;
@@ -325,7 +379,8 @@ proc unknown_word() returns r {
   r := r * 65536 + low;
 }
 
-# A conversion may fail, which ends the scan; 0 before the first one is the end of the input.
+# A conversion may fail, which ends the scan; 0 before the first one is the end of the input. Text is read up to white
+# space (%s) or to the end of the line (%[^\n]), or as far as its width says.
 proc scan(format, a, b, c) returns r {
   k := 0;
   f := Mem(format);
@@ -333,6 +388,11 @@ proc scan(format, a, b, c) returns r {
     if (f = 37) {
       format := format + 1;
       f := Mem(format);
+      n := 0;
+      while (48 <= f && f <= 57) { n := n * 10 + (f - 48); format := format + 1; f := Mem(format) }
+      if (n = 0) { n := -1 } else { if (f != 115 && f != 91) { x := unsupported() } }
+      long := 0;
+      if (f = 108) { long := 1; format := format + 1; f := Mem(format) }
       v := input();
       if (v = 0) {
         if (r = 0) { r := -1 }
@@ -345,7 +405,10 @@ proc scan(format, a, b, c) returns r {
         k := k + 1;
         if (f = 100 || f = 117 || f = 120) {
           v := unknown_word();
-          if (big_endian = 1) {
+          if (long = 1 && word_bytes = 8) {
+            high := unknown_word();
+            store_word(p, (high << 4 * word_bytes) + v)
+          } else { if (big_endian = 1) {
             Mem(p) := v >> 24 & 255;
             Mem(p + 1) := v >> 16 & 255;
             Mem(p + 2) := v >> 8 & 255;
@@ -355,16 +418,36 @@ proc scan(format, a, b, c) returns r {
             Mem(p + 1) := v >> 8 & 255;
             Mem(p + 2) := v >> 16 & 255;
             Mem(p + 3) := v >> 24 & 255
-          }
-        } else { if (f = 115) {
+          } }
+        } else {
+          if (long = 1) { x := unsupported() }
           v := input();
           v := v & 255;
-          while (v > 32) { Mem(p) := v; p := p + 1; v := input(); v := v & 255 }
-          Mem(p) := 0
-        } else { if (f = 99) {
-          v := input();
-          Mem(p) := v & 255
-        } else { x := unsupported() } } }
+          if (f = 99) { Mem(p) := v } else {
+            line := 0;
+            if (f = 91) {
+              c1 := Mem(format + 1);
+              c2 := Mem(format + 2);
+              c3 := Mem(format + 3);
+              if (c1 != 94 || c2 != 10 || c3 != 93) { x := unsupported() }
+              format := format + 3;
+              line := 1
+            } else { if (f != 115) { x := unsupported() } }
+            # White space before text is skipped, and an empty line is no text: the first byte is another one.
+            if (line = 1) { if (v = 10) { v := 97 } } else { if (v = 32 || 9 <= v && v <= 13) { v := 97 } }
+            while (n != 0) {
+              Mem(p) := v;
+              p := p + 1;
+              n := n - 1;
+              if (n != 0) {
+                v := input();
+                v := v & 255;
+                if (line = 1) { if (v = 10) { n := 0 } } else { if (v = 32 || 9 <= v && v <= 13) { n := 0 } }
+              }
+            }
+            Mem(p) := 0
+          }
+        }
         r := r + 1
       }
     }
@@ -551,6 +634,186 @@ proc islower(c) returns r {
   if (97 <= c && c <= 122) { r := 1 }
 }
 
+proc isxdigit(c) returns r {
+  c := c & 4294967295;
+  if (48 <= c && c <= 57 || 65 <= c && c <= 70 || 97 <= c && c <= 102) { r := 1 }
+}
+
+proc isprint(c) returns r {
+  c := c & 4294967295;
+  if (32 <= c && c <= 126) { r := 1 }
+}
+
+proc ispunct(c) returns r {
+  c := c & 4294967295;
+  if (33 <= c && c <= 47 || 58 <= c && c <= 64 || 91 <= c && c <= 96 || 123 <= c && c <= 126) { r := 1 }
+}
+
+proc iscntrl(c) returns r {
+  c := c & 4294967295;
+  if (c <= 31 || c = 127) { r := 1 }
+}
+
+proc labs(n) returns r {
+  r := n;
+  if (n > 0 - 1 >> 1) { r := -n }
+}
+
+proc bzero(dst, n) {
+  x := memset(dst, 0, n);
+}
+
+proc stpcpy(dst, src) returns r {
+  c := 1;
+  r := dst - 1;
+  while (c != 0) { c := Mem(src); r := r + 1; Mem(r) := c; src := src + 1 }
+}
+
+proc mempcpy(dst, src, n) returns r {
+  r := memcpy(dst, src, n);
+  r := dst + n;
+}
+
+proc strdup(s) returns r {
+  n := strlen(s);
+  r := malloc(n + 1);
+  if (r != 0) { x := memcpy(r, s, n + 1) }
+}
+
+proc strndup(s, n) returns r {
+  n := strnlen(s, n);
+  r := malloc(n + 1);
+  if (r != 0) {
+    x := memcpy(r, s, n);
+    Mem(r + n) := 0
+  }
+}
+
+# Whether the byte c is in the text t.
+proc is_among(c, t) returns r {
+  v := Mem(t);
+  while (v != 0) {
+    if (v = c) { r := 1; v := 0 } else { t := t + 1; v := Mem(t) }
+  }
+}
+
+proc strspn(s, t) returns r {
+  c := Mem(s);
+  while (c != 0) {
+    found := is_among(c, t);
+    if (found = 1) { r := r + 1; c := Mem(s + r) } else { c := 0 }
+  }
+}
+
+proc strcspn(s, t) returns r {
+  c := Mem(s);
+  while (c != 0) {
+    found := is_among(c, t);
+    if (found = 0) { r := r + 1; c := Mem(s + r) } else { c := 0 }
+  }
+}
+
+proc strpbrk(s, t) returns r {
+  n := strcspn(s, t);
+  c := Mem(s + n);
+  if (c != 0) { r := s + n }
+}
+
+proc strncasecmp(s, t, n) returns r {
+  i := 0;
+  while (i < n) {
+    a := Mem(s + i);
+    b := Mem(t + i);
+    a := tolower(a);
+    b := tolower(b);
+    r := a - b;
+    if (a != b || a = 0) { i := n } else { i := i + 1 }
+  }
+}
+
+proc strcasecmp(s, t) returns r {
+  r := strncasecmp(s, t, -1);
+}
+
+# A number of any base in text, at most `limit` (one more if negative); `wraps` if a minus sign only negates it.
+proc parse_number(s, end, base, limit, wraps) returns r {
+  start := s;
+  negative := 0;
+  c := Mem(s);
+  while (c = 32 || 9 <= c && c <= 13) { s := s + 1; c := Mem(s) }
+  if (c = 43 || c = 45) {
+    if (c = 45) { negative := 1 }
+    s := s + 1;
+    c := Mem(s)
+  }
+  if (base > 36 || base = 1) { x := unsupported() }
+  if (c = 48 && (base = 0 || base = 16)) {
+    x1 := Mem(s + 1);
+    if (x1 = 120 || x1 = 88) {
+      x2 := Mem(s + 2);
+      if (48 <= x2 && x2 <= 57 || 65 <= x2 && x2 <= 70 || 97 <= x2 && x2 <= 102) { base := 16; s := s + 2; c := x2 }
+    }
+    if (base = 0) { base := 8 }
+  }
+  if (base = 0) { base := 10 }
+  if (negative = 1 && wraps = 0) { limit := limit + 1 }
+  cut := limit / base;
+  last := limit % base;
+  too_large := 0;
+  going := 1;
+  while (going = 1) {
+    digit := 99;
+    if (48 <= c && c <= 57) { digit := c - 48 }
+    if (97 <= c && c <= 122) { digit := c - 87 }
+    if (65 <= c && c <= 90) { digit := c - 55 }
+    if (digit < base) {
+      if (r > cut || r = cut && digit > last) { too_large := 1 }
+      r := r * base + digit;
+      s := s + 1;
+      c := Mem(s);
+      start := s
+    } else { going := 0 }
+  }
+  if (too_large = 1) { r := limit }
+  if (negative = 1 && (too_large = 0 || wraps = 0)) { r := -r }
+  if (end != 0) { store_word(end, start) }
+}
+
+proc strtol(s, end, base) returns r {
+  r := parse_number(s, end, base & 4294967295, 0 - 1 >> 1, 0);
+}
+
+proc strtoul(s, end, base) returns r {
+  r := parse_number(s, end, base & 4294967295, 0 - 1, 1);
+}
+
+# Since C23 a binary number may begin with 0b.
+proc __isoc23_strtol(s, end, base) returns r {
+  if (base = 0 || base = 2) { x := unsupported() }
+  r := strtol(s, end, base);
+}
+
+proc __isoc23_strtoul(s, end, base) returns r {
+  if (base = 0 || base = 2) { x := unsupported() }
+  r := strtoul(s, end, base);
+}
+
+proc atol(s) returns r {
+  r := parse_number(s, 0, 10, 0 - 1 >> 1, 0);
+}
+
+proc sleep(seconds) returns r {
+  r := 0;
+}
+
+proc usleep(microseconds) returns r {
+  r := 0;
+}
+
+proc perror(s) {
+  if (s != 0) { read_text(s) }
+}
+
 proc rand() returns r {
   r := unknown_word();
   r := r & 2147483647;
@@ -619,6 +882,23 @@ proc __strcat_chk(dst, src, size) returns r {
   m := strlen(src);
   assert(n + m < size);
   r := strcat(dst, src);
+}
+
+proc __strncat_chk(dst, src, n, size) returns r {
+  m := strlen(dst);
+  k := strnlen(src, n);
+  assert(m + k < size);
+  r := strncat(dst, src, n);
+}
+
+proc __sprintf_chk(dst, flag, size, format, a, b, c, d) returns r {
+  r := format_text(dst, size, format, a, b, c, d);
+  assert(r < size);
+}
+
+proc __snprintf_chk(dst, room, flag, size, format, a, b, c, d) returns r {
+  assert(room <= size);
+  r := format_text(dst, room, format, a, b, c, d);
 }
 
 proc __fgets_chk(s, size, n, stream) returns r {
