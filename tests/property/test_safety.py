@@ -176,6 +176,39 @@ def test_rules_of_memory_safety(name: str, tmp_path: Path) -> None:
     assert found.confirmed_by[:2] == ("emulator", "monitor")
 
 
+# push [length]; push text; call copy; add esp, 8; mov byte [eax + place], 0; push eax; call free; pop ecx; ret
+COPIES = {
+    ("strdup", 9, 3): "",
+    ("strdup", 9, 4): "heap block",
+    ("strndup", 2, 2): "",
+    ("strndup", 2, 3): "heap block",
+    ("strndup", 9, 3): "",
+}
+
+
+@pytest.mark.parametrize(("name", "length", "place"), COPIES)
+@pytest.mark.parametrize("text", ["61626300", "616263"])
+def test_copies_of_text_are_heap_blocks(name: str, length: int, place: int, text: str, tmp_path: Path) -> None:
+    """Their size is that of the text; a text without an end is read beyond what is mapped."""
+    base, copy, free = 0x10000, 0x10040, 0x10050
+    at = base + 4096 - len(text) // 2
+    code = bytes([0x6A, length, 0x68, *at.to_bytes(4, "little"), 0xE8, *(copy - base - 12).to_bytes(4, "little")])
+    code += bytes.fromhex(f"83c408 c640{place:02x}00 50 e8") + (free - base - 25).to_bytes(4, "little") + b"\x59\xc3"
+    path = tmp_path / "code.bin"
+    path.write_bytes(code.ljust(4096 - len(text) // 2, b"\xcc") + bytes.fromhex(text))
+    models = ((copy, name), (free, "free"))
+    spec = Spec(arch="x86-32", base=base, models=models, properties=(PropertySpec("memory-safety"),))
+    found = verdict(load_program(str(path), spec))
+    has_end = len(text) == 8 or (name == "strndup" and length <= 3)
+    region = COPIES[name, length, place] if has_end else "unmapped"
+    if not region:
+        assert found.kind == "proved", found.reason
+        return
+    assert (found.kind, found.about) == ("violated", "memory-safety"), found.reason
+    touched = found.violation["region"]
+    assert isinstance(touched, dict) and touched["kind"] == region
+
+
 FAULTS = {
     "division by what may be zero": ("x86-32", "31d2 f7f1 c3", "divide-error"),
     "a quotient that does not fit": ("x86-32", "ba01000000 b901000000 f7f1 c3", "divide-error"),

@@ -296,6 +296,30 @@ def test_what_a_model_leaves_below_the_stack_pointer_is_not_known(isa: str) -> N
     assert machine.memory.peek(pointer - 16, 16) == b"\xa5" * 16
 
 
+@pytest.mark.parametrize("isa", ["x86-32", "x86-64", "ppc32-be"])
+def test_tables_of_characters(isa: str) -> None:
+    """Every entry that glibc has, where its macros look for it."""
+    for name, size, kind in (("b", 2, ctypes.c_ubyte), ("toupper", 4, ctypes.c_int32), ("tolower", 4, ctypes.c_int32)):
+        function = getattr(LIBC, f"__ctype_{name}_loc")
+        function.restype = ctypes.POINTER(ctypes.POINTER(kind))
+        table = function()[0]
+        program = bound(isa, f"__ctype_{name}_loc")
+        row = program.decoder.row
+        order = "big" if row.big_endian else "little"
+        found = call(program, [])
+        peek = found.machine.memory.peek
+        cell = peek(found.result, row.address_bytes)
+        assert cell is not None
+        zero = int.from_bytes(cell, order)  # type: ignore[arg-type]
+        for character in range(-128, 256):
+            entry = peek(zero + size * character, size)
+            assert entry is not None
+            if name == "b":
+                assert entry == bytes((table[2 * character], table[2 * character + 1])), character
+            else:
+                assert int.from_bytes(entry, order, signed=True) == table[character], character  # type: ignore[arg-type]
+
+
 CHECKED = {
     "__memcpy_chk": ([DATA + 64, DATA, 5], 5),
     "__memmove_chk": ([DATA + 64, DATA, 5], 5),
@@ -337,7 +361,7 @@ def test_every_model_is_known_and_tested() -> None:
         "fgetc", "fgets", "gets", "fread", "fwrite", "fflush", "rand", "srand", "time", "__fgets_chk", "__printf_chk",
         "__fprintf_chk", "__stack_chk_fail", "__time64", *COUNTS, "strdup", "strndup", "bzero", "labs", "sleep",
         "usleep", "perror", "strtol", "strtoul", "atol", "__isoc23_strtol", "__isoc23_strtoul", "__sprintf_chk",
-        "__snprintf_chk",
+        "__snprintf_chk", "__ctype_b_loc", "__ctype_toupper_loc", "__ctype_tolower_loc",
     }  # fmt: skip
     there = {*FUNCTIONS, "atoi", "malloc", "calloc", "realloc", "free", "read", "getchar", "write", "putchar", "printf"}
     known = models()

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 MEMORY_SAFETY = "memory-safety"
 NO_FAULT = "no-fault"
 _ENDS = (FaultKind.SYSTEM_CALL, FaultKind.ASSUMPTION_FAILED, FaultKind.UNSUPPORTED, FaultKind.HALT_INSTRUCTION)
-_HEAP = ("malloc", "calloc", "realloc", "free")
+_COPYING = ("strdup", "strndup")
+_HEAP = ("malloc", "calloc", "realloc", "free", *_COPYING)
 _ACCESS_FAULTS = (
     FaultKind.UNMAPPED_READ,
     FaultKind.UNMAPPED_WRITE,
@@ -223,7 +224,9 @@ class Monitor:
         if now is None or not self._is_safety:
             return
         is_model = now.instruction.mnemonic == "model"
-        if is_model and (size > 1 or now.instruction.operands in _HEAP):
+        model = now.instruction.operands if is_model else ""
+        is_copied = model in _COPYING and not is_write
+        if is_model and (size > 1 or (model in _HEAP and not is_copied)):
             return
         space, needed = self._program.space, WRITE if is_write else READ
         try:
@@ -312,7 +315,9 @@ class Monitor:
     # The heap.
 
     def _enter_allocator(self, name: str) -> None:
-        arguments = [self._argument(number) for number in range(2 if name in ("calloc", "realloc") else 1)]
+        arguments = [self._argument(number) for number in range(1 if name in ("malloc", "free", "strdup") else 2)]
+        if name in _COPYING:
+            arguments = [self._text_length(arguments[0], arguments[1] if name == "strndup" else None) + 1]
         self._pending = _Pending(name, arguments)
         is_live = any(block.live and block.base == arguments[0] for block in self._blocks)
         if name in ("free", "realloc") and arguments[0] and not is_live:
@@ -326,11 +331,21 @@ class Monitor:
         name, arguments = self._pending.name, self._pending.arguments
         self._pending = None
         mask = self._row.address_mask
-        size = {"malloc": arguments[0], "realloc": arguments[-1]}.get(name, arguments[0] * arguments[-1] & mask)
+        size = arguments[0] * arguments[-1] & mask if name == "calloc" else arguments[-1]
         if name == "realloc" and (result or not size):
             self._kill(arguments[0])
         if result:
             self._blocks.append(Block(result, size, True, self.caller_of_model()))
+
+    def _text_length(self, at: int, most: int | None) -> int:
+        """How long a text is; as far as it can be read, if that ends before it."""
+        length = 0
+        while length != most and self._machine.memory.peek(at + length & self._row.address_mask, 1) not in (
+            None,
+            b"\0",
+        ):
+            length += 1
+        return length
 
     def caller_of_model(self) -> int | None:
         return self._now.instruction.pc if self._now is not None else None

@@ -27,7 +27,7 @@ from mcveto.program.image import Image
 from mcveto.program.inputs import InputSource
 from mcveto.program.models import REMAINS
 from mcveto.program.program import Program, code_pointer
-from mcveto.property.safety.guards import HEAP_MODELS, Guards, Layout, Question, ghost_cells
+from mcveto.property.safety.guards import ALLOCATORS, HEAP_MODELS, Guards, Layout, Question, ghost_cells
 from mcveto.property.safety.provenance import Objects, table_bytes
 
 MEMORY_SAFETY = "memory-safety"
@@ -245,7 +245,9 @@ def _layout(program: Program, has_heap: bool, replaced: frozenset[int]) -> Layou
     )
     executable = everything[EXECUTE]
     outside = frozenset(at for at in ends if not any(start <= at < end for start, end in executable))
-    return Layout(ranges, everything, (stack.start, stack.end), red_zone(program.image), outside)
+    named = {r.name: r.start for r in program.space.regions if r.start in own}
+    heap_start, table = named.get("heap", 0), named.get("heap table", 0)
+    return Layout(ranges, everything, (stack.start, stack.end), red_zone(program.image), outside, heap_start, table)
 
 
 def _spans(regions: Iterable[RegionSpec], needed: int, more: Iterable[Span]) -> list[Span]:
@@ -272,7 +274,7 @@ def seen_bounds(program: Program) -> Bounds:
             if step.transfer is Transfer.CALL:
                 depth += 1
                 name = entries.get(program.decoder.row.code_address(step.next_pc), "")
-                live += name in HEAP_MODELS[:3]
+                live += name in ALLOCATORS
                 live -= name == "free" and live > 0
             elif step.transfer is Transfer.RETURN:
                 depth -= 1

@@ -29,6 +29,7 @@ from mcveto.machine.pcode import BRANCHES, Instruction, Op, Space, Varnode
 from mcveto.program.entry_state import Span
 from mcveto.program.frame_layout import FrameLayout
 from mcveto.program.frames import carrier_register, link_register, link_use, overlap
+from mcveto.program.models import GRANULE
 from mcveto.program.undefined_division import undefined_division
 from mcveto.property.safety.guarded_ops import FIRST_TEMPORARY, GuardedOps
 from mcveto.property.safety.provenance import Objects, Provenance, tag_cells
@@ -37,7 +38,9 @@ from mcveto.property.safety.provenance import Objects, Provenance, tag_cells
 HARMLESS = frozenset(
     {FaultKind.SYSTEM_CALL, FaultKind.ASSUMPTION_FAILED, FaultKind.UNSUPPORTED, FaultKind.HALT_INSTRUCTION}
 )
-ALLOCATORS = ("malloc", "calloc", "realloc")
+# They read a text as any function does; what they write is their new block.
+COPYING_ALLOCATORS = ("strdup", "strndup")
+ALLOCATORS = ("malloc", "calloc", "realloc", *COPYING_ALLOCATORS)
 HEAP_MODELS = (*ALLOCATORS, "free")
 TOO_DEEP = "beyond the calls that are watched"
 TOO_MANY = "beyond the heap blocks that are watched"
@@ -57,6 +60,9 @@ class Layout:
     red_zone: int
     ends: frozenset[int]
     """Code addresses outside of executable memory that a jump may go to: halts, targets, replaced functions."""
+    heap: int = 0
+    heap_table: int = 0
+    """Where the heap of the models is, and the table of its blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +240,8 @@ class _Guarding:
         code.before(index)
         # As it is now: the operation itself may overwrite a register that the address is in.
         operand, pointer = pointer, self._address(pointer)
-        is_own = bool(self._model) and (size > 1 or self._model in HEAP_MODELS)
+        is_copied = self._model in COPYING_ALLOCATORS and needed == READ
+        is_own = bool(self._model) and (size > 1 or (self._model in HEAP_MODELS and not is_copied))
         if self._g.objects is not None and self._g.objects.is_recorded:
             if self._objects is not None and not is_own:
                 self._objects.check(index, operand, pointer, size)
@@ -447,9 +454,11 @@ class _Guarding:
         result = self._g.decoder.registers[self._row.return_registers[0]]
         zero = code.constant(0)
         size = {"malloc": first, "realloc": second}.get(self._model)
-        if size is None:
-            size = code.emit("INT_MULT", self._word, first, second)
         pending = code.test("INT_NOTEQUAL", result, zero)
+        if self._model in COPYING_ALLOCATORS:
+            size = self._size_in_table(result, pending)
+        elif size is None:
+            size = code.emit("INT_MULT", self._word, first, second)
         if self._model == "realloc":
             self._forget(code.either([pending, code.test("INT_EQUAL", second, zero)]))
         for base, length in self._g.blocks:
@@ -458,6 +467,14 @@ class _Guarding:
             code.set(length, code.select(here, size, length))
             pending = code.both(pending, code.negated(here))
         code.refuse_if(pending, TOO_MANY)
+
+    def _size_in_table(self, block: Varnode, is_block: Varnode) -> Varnode:
+        """How large the model's table says that a block is; anything if it is none."""
+        code, layout, word = self._code, self._g.layout, self._word
+        number = code.emit("INT_RIGHT", word, code.add(block, -layout.heap), code.constant(GRANULE.bit_length() - 1))
+        distance = code.emit("INT_MULT", word, number, code.constant(word))
+        entry = code.add(distance, layout.heap_table + word)
+        return code.add(code.emit("LOAD", word, code.select(is_block, entry, code.constant(layout.heap_table))), -1)
 
     # Faults.
 

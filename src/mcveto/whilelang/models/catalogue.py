@@ -15,7 +15,8 @@ if TYPE_CHECKING:  # the language is loaded where a model is used
 @dataclass(frozen=True, slots=True)
 class Model:
     """`ends`: the function never returns; `heap`: it needs the heap's region; `same_as`: another name for it;
-    `wide`: its result has 64 bits also where words have 32, and fits into one."""
+    `wide`: its result has 64 bits also where words have 32, and fits into one; `ctype`: it needs the tables of
+    characters."""
 
     name: str
     assumes: tuple[str, ...]
@@ -23,6 +24,7 @@ class Model:
     heap: bool = False
     same_as: str | None = None
     wide: bool = False
+    ctype: bool = False
 
 
 FILES = ("library.w", "models.toml")
@@ -45,6 +47,7 @@ def models() -> dict[str, Model]:
             item.get("heap", False),
             item.get("same_as"),
             item.get("wide", False),
+            item.get("ctype", False),
         )
         for name, item in raw.items()
     }

@@ -850,6 +850,19 @@ proc __time64(at) returns r {
   }
 }
 
+# Where the tables of characters are that the macros of glibc look into: a cell with the address of the entry of 0.
+proc __ctype_b_loc() returns r {
+  r := ctype_tables;
+}
+
+proc __ctype_toupper_loc() returns r {
+  r := ctype_tables + word_bytes;
+}
+
+proc __ctype_tolower_loc() returns r {
+  r := ctype_tables + 2 * word_bytes;
+}
+
 # The checked forms that compilers call with -D_FORTIFY_SOURCE: `size` is what the compiler knows of the destination.
 proc __memcpy_chk(dst, src, n, size) returns r {
   assert(n <= size);

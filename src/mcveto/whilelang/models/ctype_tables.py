@@ -1,0 +1,53 @@
+"""The tables of characters that glibc's macros (`isdigit`, `toupper`, ...) look into, in the C locale.
+
+Each has an entry for every number from -128 to 255. A class is a bit of a 16-bit number; its bytes are the same on
+machines of both byte orders. `toupper` and `tolower` have numbers of 32 bits.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+FIRST, LAST = -128, 255
+_UPPER, _LOWER, _DIGITS = range(65, 91), range(97, 123), range(48, 58)
+_LETTERS = {*_UPPER, *_LOWER}
+_PRINTED = range(32, 127)
+# In the order of their bits.
+_CLASSES: tuple[frozenset[int], ...] = (
+    frozenset(_UPPER),
+    frozenset(_LOWER),
+    frozenset(_LETTERS),
+    frozenset(_DIGITS),
+    frozenset({*_DIGITS, *range(65, 71), *range(97, 103)}),
+    frozenset({32, *range(9, 14)}),
+    frozenset(_PRINTED),
+    frozenset(range(33, 127)),
+    frozenset({32, 9}),
+    frozenset({*range(32), 127}),
+    frozenset(range(33, 127)) - _LETTERS - set(_DIGITS),
+    frozenset({*_DIGITS, *_LETTERS}),
+)
+
+
+def character_tables(at: int, word: int, order: Literal["little", "big"]) -> bytes:
+    """What is at `at`: three cells with the addresses of the entries of 0 (classes, upper case, lower case), then the
+    tables."""
+    count = LAST - FIRST + 1
+    characters = range(FIRST, LAST + 1)
+    classes = b"".join(_class_bytes(character) for character in characters)
+    upper = [c - 32 if c in _LOWER else c for c in map(_plain, characters)]
+    lower = [c + 32 if c in _UPPER else c for c in map(_plain, characters)]
+    numbers = b"".join((c & 0xFFFFFFFF).to_bytes(4, order) for c in (*upper, *lower))
+    start = at + 4 * word
+    zeros = (start - 2 * FIRST, start + 2 * count - 4 * FIRST, start + 6 * count - 4 * FIRST, 0)
+    return b"".join(address.to_bytes(word, order) for address in zeros) + classes + numbers
+
+
+def _class_bytes(character: int) -> bytes:
+    bits = sum(1 << number for number, members in enumerate(_CLASSES) if character in members)
+    return bytes((bits >> 8, bits & 0xFF))
+
+
+def _plain(character: int) -> int:
+    """Bytes of a signed type stand for those of an unsigned one, except the end of the input."""
+    return character if character >= -1 else character + 256
