@@ -127,8 +127,8 @@ class Crossings:
         self._row = program.decoder.row
         self._named = named_objects(program.image)
 
-    def of(self, example: Counterexample, turns: Turns, max_steps: int) -> list[Crossing]:
-        """In the order in which they happen, with what they mean."""
+    def of(self, example: Counterexample, turns: Turns, max_steps: int, *, is_wide: bool = True) -> list[Crossing]:
+        """In the order in which they happen, with what they mean; unless `is_wide`, as far as this run tells it."""
         if self._recorded is None or self._recorded.crossed is None:
             return []
         found = self._follow(example, turns, max_steps)
@@ -137,7 +137,7 @@ class Crossings:
             return self._follow(other, turns, min(steps, max_steps)).crossings
 
         farther = FartherRuns(example, found.crossings, follow)
-        return [self._judged(item, found, farther) for item in found.crossings]
+        return [self._judged(item, found, farther if is_wide else None) for item in found.crossings]
 
     def _follow(self, example: Counterexample, turns: Turns, max_steps: int) -> _Followed:
         assert self._recorded is not None
@@ -195,7 +195,7 @@ class Crossings:
 
     # What a crossing means.
 
-    def _judged(self, item: Crossing, found: _Followed, farther: FartherRuns) -> Crossing:
+    def _judged(self, item: Crossing, found: _Followed, farther: FartherRuns | None) -> Crossing:
         if self._program.spec.objects == "separate" or any(at == item.low for at, _ in self._named):
             return replace(item, meaning=CERTAIN)
         function = self._layout.functions.get(item.function) if item.function is not None else None
@@ -210,7 +210,7 @@ class Crossings:
         is_whole = function.forms_whole_objects and (0, item.distance) in function.addressed
         if is_whole and (self._is_before(item, found.accesses) or self._is_text(item)):
             return replace(item, meaning=CERTAIN)
-        if not self._ends_within(function, item, found, farther.here(item)):
+        if farther is None or not self._ends_within(function, item, found, farther.here(item)):
             return item
         reach = farther.reach(item)
         if reach is None or not self._ends_within(function, item, found, reach):

@@ -73,9 +73,12 @@ def replay(
     example: Counterexample,
     followers: Sequence[Callable[[Program], Follower]] | None = None,
     max_steps: int = MAX_STEPS,
+    judged: tuple[Turns, Violation] | None = None,
 ) -> Replay:
-    """Runs a counterexample on the reference emulator and on every other machine that can."""
-    turns, found = judgement(program, example, min(max_steps, LOCKSTEP_STEPS))
+    """Runs a counterexample on the reference emulator and on every other machine that can; on the emulator not again if
+    it was `judged` there just now."""
+    found: Violation | str
+    turns, found = judged or judgement(program, example, min(max_steps, LOCKSTEP_STEPS))
     if isinstance(found, str) and max_steps > LOCKSTEP_STEPS:
         long = _long_replay(program, example) if followers is None else None
         if long is not None:
@@ -112,13 +115,14 @@ def confirmed(program: Program, verdict: Verdict) -> Verdict:
     """
     if verdict.kind != "violated" or verdict.about not in REPLAYABLE:
         return verdict
+    known = None
     if verdict.about in SAFETY:
         from mcveto.check.safety_monitor import judged
 
-        verdict = judged(program, verdict)
+        verdict, known = judged(program, verdict)
         if verdict.kind != "violated":
             return verdict
-    result = replay(program, counterexample_of(verdict))
+    result = replay(program, counterexample_of(verdict), judged=known)
     if result.confirmed:
         monitor = ("monitor",) if verdict.about in SAFETY else ()
         first, *others = result.confirmed_by

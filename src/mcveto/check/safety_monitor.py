@@ -11,7 +11,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcveto.check.counterexample import Counterexample, sorted_inputs
-from mcveto.check.reference_run import MAX_STEPS, MAX_TURNS_TRIED, ReferenceRun, SteppedMachine, Turns, all_turns
+from mcveto.check.reference_run import (
+    MAX_STEPS,
+    MAX_TURNS_TRIED,
+    ReferenceRun,
+    SteppedMachine,
+    Turns,
+    Violation,
+    all_turns,
+)
 from mcveto.check.safety_words import Block, Frame, Surroundings, Words, crossing_words
 from mcveto.machine.emulator import JournalDomain, Outcome
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
@@ -390,11 +398,11 @@ def _within(address: int, spans: list[tuple[int, int]]) -> bool:
     return any(start <= address < end for start, end in spans)
 
 
-def judged(program: Program, verdict: Verdict) -> Verdict:
+def judged(program: Program, verdict: Verdict) -> tuple[Verdict, tuple[Turns, Violation] | None]:
     """An engine's violation of memory safety or of `no-fault` as the monitor sees it; unknown if it sees none."""
-    _, found = safety_violation(program, sorted_inputs(verdict.about, verdict.inputs))
+    turns, found = safety_violation(program, sorted_inputs(verdict.about, verdict.inputs))
     if isinstance(found, SafetyViolation):
-        return replace(
+        seen = replace(
             verdict,
             about=found.about,
             reason=found.reason,
@@ -402,8 +410,9 @@ def judged(program: Program, verdict: Verdict) -> Verdict:
             violation=found.facts,
             confirmed_by=("emulator", "monitor"),
         )
+        return seen, (turns, Violation(found.about, found.steps, found.stopped_at, found.reason))
     reason = f"self-check failed: the counterexample is not confirmed: {found}"
-    return replace(verdict, kind="unknown", about="", reason=reason, inputs=(), confirmed_by=(), at=None)
+    return replace(verdict, kind="unknown", about="", reason=reason, inputs=(), confirmed_by=(), at=None), None
 
 
 def safety_violation(
@@ -424,13 +433,28 @@ def safety_violation(
 def find_violation(
     program: Program, example: Counterexample, asked: tuple[str, ...], turns: Turns = (), max_steps: int = MAX_STEPS
 ) -> SafetyViolation | str:
-    """The first violation of the properties in the run of a counterexample, or why there is none."""
+    """A violation of the properties in the run of a counterexample, or why there is none: the first that this run
+    shows by itself; if there is none, the first access that leaves its object by what similar runs do."""
+    found = _first_violation(program, example, asked, turns, max_steps, is_wide=False)
+    if isinstance(found, str) and MEMORY_SAFETY in asked:
+        wider = _first_violation(program, example, asked, turns, max_steps, is_wide=True)
+        return wider if isinstance(wider, SafetyViolation) else found
+    return found
+
+
+def _first_violation(
+    program: Program, example: Counterexample, asked: tuple[str, ...], turns: Turns, max_steps: int, *, is_wide: bool
+) -> SafetyViolation | str:
     run = ReferenceRun(program, example, turns, machine_class=RecordingMachine)
     machine = run.machine
     assert isinstance(machine, RecordingMachine)
     monitor = Monitor(program, machine, asked)
     machine.watched_by(monitor)
-    crossed = {} if MEMORY_SAFETY not in asked else _certain_crossings(program, example, turns, max_steps)
+    crossed: dict[int, Crossing] = {}
+    if MEMORY_SAFETY in asked:
+        crossed = _certain_crossings(program, example, turns, max_steps, is_wide)
+        if is_wide and not crossed:
+            return "the run violates nothing"
     came_from: int | None = None
     for steps in range(max_steps):
         pc = machine.pc
@@ -469,11 +493,14 @@ def find_violation(
     return f"no violation in {max_steps} steps"
 
 
-def _certain_crossings(program: Program, example: Counterexample, turns: Turns, max_steps: int) -> dict[int, Crossing]:
+def _certain_crossings(
+    program: Program, example: Counterexample, turns: Turns, max_steps: int, is_wide: bool
+) -> dict[int, Crossing]:
     """Accesses that leave their object and violate memory safety by that, by the number of steps before them."""
     from mcveto.check.object_crossings import CERTAIN, Crossings
 
-    found = [item for item in Crossings(program).of(example, turns, max_steps) if item.meaning == CERTAIN]
+    all_of_them = Crossings(program).of(example, turns, max_steps, is_wide=is_wide)
+    found = [item for item in all_of_them if item.meaning == CERTAIN]
     return {item.steps: item for item in reversed(found)}
 
 
