@@ -27,8 +27,8 @@ OBLIGATION_SECONDS = 20.0
 # Of the time left, for what comes after.
 RESERVED = 0.1
 # Of the time left, for the certificate of an exploration, and for one of its obligations; and, if nobody asked for the
-# certificate, seconds, or how many times as long as it took to find, if that is more; one obligation then at least so long,
-# or as long as it took to find.
+# certificate, seconds, or how many times as long as it took to find, if that is more. One obligation
+# then has at least so many seconds, or as many as it took to find.
 EXPLORED_SHARE = 0.6
 EXPLORED_LONGEST = 0.15
 EXPLORED_SECONDS = 6.0
