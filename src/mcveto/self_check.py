@@ -27,11 +27,13 @@ OBLIGATION_SECONDS = 20.0
 # Of the time left, for what comes after.
 RESERVED = 0.1
 # Of the time left, for the certificate of an exploration, and for one of its obligations; and, if nobody asked for the
-# certificate, seconds, or how many times as long as it took to find, if that is more.
+# certificate, seconds, or how many times as long as it took to find, if that is more. One obligation
+# then has at least so many seconds, or as many as it took to find.
 EXPLORED_SHARE = 0.6
 EXPLORED_LONGEST = 0.15
 EXPLORED_SECONDS = 6.0
 EXPLORED_TIMES = 4.0
+EXPLORED_EACH = 0.5
 # Engines whose proof is an inductive invariant, which counts only if it is checked.
 INVARIANTS = ("dpg", "cegar")
 
@@ -66,13 +68,12 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         # What was explored has been checked in its own way (see `engines.recheck`): this must not cost the answer.
         share, longest = (1 - RESERVED, 1.0) if engine in INVARIANTS else (EXPLORED_SHARE, EXPLORED_LONGEST)
         most = share * seconds
-        if engine not in INVARIANTS and not question.certificate:
+        each = max(1.0, min(OBLIGATION_SECONDS, longest * seconds))
+        is_extra = engine not in INVARIANTS and not question.certificate
+        if is_extra:
             most = min(most, max(EXPLORED_SECONDS, EXPLORED_TIMES * taken))
-        effort = Effort(
-            jobs=os.cpu_count() or 1,
-            timeout=max(1.0, min(OBLIGATION_SECONDS, longest * seconds)),
-            seconds=max(1.0, most),
-        )
+            each = min(each, max(EXPLORED_EACH, taken))
+        effort = Effort(jobs=os.cpu_count() or 1, timeout=each, seconds=max(1.0, most), hasty=is_extra)
         checked = check(certificate, image, effort)
         if checked.problem and not checked.undecided and engine not in INVARIANTS:
             # What was left out as not needed may have been: then with all of it.

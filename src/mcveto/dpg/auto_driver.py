@@ -23,30 +23,22 @@ from mcveto.dpg.history import History
 from mcveto.dpg.location import Location
 from mcveto.dpg.proof_check import recheck
 from mcveto.dpg.runs import CallStringTooLong, Choices, Ending, Run, Runner
-from mcveto.dpg.strengthen.big_steps import BigStep, TooManyPaths
-from mcveto.dpg.strengthen.candidates import (
-    MAX_PLACES,
-    Thresholds,
-    by_mode,
-    open_places,
-    relations,
-    thresholds,
-    tightest,
-)
+from mcveto.dpg.strengthen.big_steps import TooManyPaths
+from mcveto.dpg.strengthen.candidates import Thresholds, thresholds, tightest
 from mcveto.dpg.strengthen.certify import CannotCertify, certify
 from mcveto.dpg.strengthen.code_ahead import CodeAhead
 from mcveto.dpg.strengthen.cuts import Shape
 from mcveto.dpg.strengthen.explicit_values import ExplicitValues
 from mcveto.dpg.strengthen.explore import Explorer
 from mcveto.dpg.strengthen.fuzz import Fuzzer
-from mcveto.dpg.strengthen.houdini import Candidates, surviving
+from mcveto.dpg.strengthen.houdini import Candidates
 from mcveto.dpg.strengthen.inductive_core import inductive_core
 from mcveto.dpg.strengthen.path_inputs import inputs_for
 from mcveto.dpg.strengthen.pdr import Path, Strengthening, Undecided
-from mcveto.dpg.strengthen.phases import later_candidates
-from mcveto.dpg.strengthen.places import Samples, relevant_places
+from mcveto.dpg.strengthen.places import Samples
 from mcveto.dpg.strengthen.queries import OutOfTime, Queries
 from mcveto.dpg.strengthen.recombine import recombined
+from mcveto.dpg.strengthen.stages import Stages
 from mcveto.dpg.strengthen.system import System
 from mcveto.dpg.strengthen.widen import Widening
 from mcveto.logic import terms as t
@@ -60,6 +52,8 @@ FIRST_STEPS = 4000
 FURTHER_STEPS = 400
 DIRECTED_STEPS = 4000
 MAX_LOCATIONS = 1500
+# Conditions of a k-induction that is tried before anything dear.
+FEW_CLAUSES = 24
 DEEPEST_UNFOLDED = 30
 MAX_LEVELS = 200
 LEVELS_AT_ONCE = 3
@@ -79,13 +73,11 @@ MANY_LOCATIONS = 150
 GIVE_UP_SHARE = 0.4
 SHALLOW = 3
 EXPLORE_SHARE = 0.3
-EXIT_SECONDS = 3.0
 VARY_SECONDS = 0.5
 VARIED_AT_ONCE = 10
 LOOP_VISITS = 30
 FUZZ_RUNS = 24
 FUZZ_STEPS = 300
-MAX_BY_MODE = 2500
 WIDENING_ROUNDS = 8
 WIDENING_RUNS = 60
 STEPS_BEHIND = 40
@@ -295,23 +287,22 @@ class AutoDriver(Driver):
         system.assume_constants(self._thresholds.bounds)
         system.invariants = {cut: tightest(found) for cut, found in system.invariants.items()}
         self._record_invariants(system, "what was constant in all runs, where it stays so")
-        if self._is_safe(system):
+        stages = Stages(system, self._learned, lambda what: self._record("stage", what))
+        if stages.is_safe() or stages.by_k_induction(FEW_CLAUSES):
             return self._certified(system)
         self._rounds += 1
-        ahead = self._run_longer() or self._fuzz(system) or self._vary(system) or self._look_ahead(system)
+        ahead = self._run_longer() or self._fuzz(system) or self._vary(system) or self._look_ahead(stages)
         if ahead is None and self._size() == size:
-            ahead = self._explicit(system)
+            ahead = self._explicit(stages)
         if ahead is None and self._rounds > 1 and self._size() == size:
             # It was not enough before to know the states of the runs.
-            ahead = self._widen(system) or self._look_ahead(system)
+            ahead = self._widen(system) or self._look_ahead(stages)
         if ahead is not None:
             return ahead
         if self._size() > size:
             return []
-        for stage in (self._known_lemmas, self._relations, self._by_mode):
-            stage(system)
-            if self._is_safe(system):
-                return self._certified(system)
+        if any(stages.first()):
+            return self._certified(system)
         if self._turns == 1:
             self._take_turns(None)
         violated = self._widen(system) or self._recombine(shape)
@@ -320,17 +311,15 @@ class AutoDriver(Driver):
         if self._size() > size:
             return []
         system.samples = Samples(self.runs, shape.cuts)
-        ahead = self._look_ahead(system)
+        ahead = self._look_ahead(stages)
         if ahead is not None:
             return ahead
-        for stage in (self._relations, self._by_mode):
-            stage(system)
-            if self._is_safe(system):
-                return self._certified(system)
-        if self._later(system):
+        if any(stages.again()) or any(stages.later()):
             return self._certified(system)
-        if self._look_behind(system):
+        if self._look_behind(stages):
             return []
+        if stages.by_interpolants():
+            return self._certified(system)
         strengthening = Strengthening(system)
         found: list[Path] | bool = False
         try:
@@ -348,9 +337,9 @@ class AutoDriver(Driver):
             raise GiveUp(f"no invariant within {MAX_LEVELS} levels")
         return self._certified(system)
 
-    def _explicit(self, system: System) -> Verdict | list[Path] | None:
+    def _explicit(self, stages: Stages) -> Verdict | list[Path] | None:
         """Enumerates the states of a protocol, if it is one: a proof, or tests that explore more."""
-        found = ExplicitValues(system, [step for step in system.exits() if not self._excluded(system, step)]).search()
+        found = ExplicitValues(stages.system, stages.open_exits()).search()
         size = self._size()
         for path in found.paths:
             result = self._follow(path)
@@ -361,9 +350,9 @@ class AutoDriver(Driver):
         if found.is_safe:
             self._is_confirming = True
             try:
-                self._keep(system, found.invariants)
-                if self._is_safe(system):
-                    return self._certified(system)
+                stages.keep(found.invariants)
+                if stages.is_safe():
+                    return self._certified(stages.system)
             finally:
                 self._is_confirming = False
         return None
@@ -400,14 +389,14 @@ class AutoDriver(Driver):
         system.samples = Samples(self.runs, system.cuts)
         return None
 
-    def _look_ahead(self, system: System) -> Verdict | list[Path] | None:
+    def _look_ahead(self, stages: Stages) -> Verdict | list[Path] | None:
         """Tests along whole paths out of the graph; what is to be done next if there was one."""
-        open_exits = [step for step in system.exits() if not self._excluded(system, step)]
+        open_exits = stages.open_exits()
         until = time.monotonic() + EXPLORE_SHARE * self._remaining()
         size = self._size()
         while True:
             choices = self._explorer.next_test_ahead(
-                open_exits, system.samples.visits, lambda: until - time.monotonic()
+                open_exits, stages.system.samples.visits, lambda: until - time.monotonic()
             )
             if choices is None:
                 return None if self._size() == size else []
@@ -415,61 +404,9 @@ class AutoDriver(Driver):
             if isinstance(found, Verdict):
                 return found
 
-    def _look_behind(self, system: System) -> bool:
+    def _look_behind(self, stages: Stages) -> bool:
         """Adds the code behind exits that are neither excluded nor taken; whether there was any."""
-        last = (step.trail[-1] for step in system.exits() if not self._excluded(system, step))
-        return self._code_ahead.add_behind(last) > 0
-
-    def _is_safe(self, system: System) -> bool:
-        return all(self._excluded(system, step) for step in system.exits())
-
-    def _excluded(self, system: System, step: BigStep) -> bool:
-        known = system.invariants[step.source] if step.source is not None else {}
-        return self._queries.refutes(step.guard, step.source is None, EXIT_SECONDS, step.source, known)
-
-    def _known_lemmas(self, system: System) -> None:
-        """What was learned before the graph grew, where it is still inductive."""
-        candidates = {
-            cut: {
-                clause: None
-                for clause in self._learned.get(cut, ())
-                if clause not in system.invariants[cut] and system.samples.holds(cut, clause)
-            }
-            for cut in system.cuts
-        }
-        self._keep(system, candidates)
-
-    def _relations(self, system: System) -> None:
-        relevant = relevant_places(system.places, system.all_steps())
-        self._keep(
-            system,
-            {
-                cut: dict.fromkeys(relations(system, cut, open_places(system, cut, relevant.get(cut, ()))))
-                for cut in system.cuts
-            },
-        )
-
-    def _by_mode(self, system: System) -> None:
-        relevant = relevant_places(system.places, system.all_steps())
-        candidates = {}
-        for cut in system.cuts:
-            places = open_places(system, cut, relevant.get(cut, ()), MAX_PLACES)
-            candidates[cut] = dict.fromkeys(by_mode(system, cut, places, system.invariants[cut]))
-        if sum(map(len, candidates.values())) <= MAX_BY_MODE:
-            self._keep(system, candidates)
-
-    def _later(self, system: System) -> bool:
-        """The stages of candidates that are seldom needed; whether they exclude every exit."""
-        for candidates in later_candidates(system):
-            self._keep(system, candidates)
-            if self._is_safe(system):
-                return True
-        return False
-
-    def _keep(self, system: System, candidates: Candidates) -> None:
-        for cut, found in surviving(system, candidates, background=system.invariants).items():
-            system.invariants[cut].update(tightest(found))
-        self._record_invariants(system, "candidates (relations, cases) that are inductive")
+        return self._code_ahead.add_behind(step.trail[-1] for step in stages.open_exits()) > 0
 
     def _record_invariants(self, system: System, how: str) -> None:
         count = sum(map(len, system.invariants.values()))

@@ -24,6 +24,7 @@ QUICK = (
     "fig10/x86-32/share-CASE-0",
     "fig10/x86-32/slam1",
     "fig10/x86-32/smc1-unbounded",
+    "loops/x86-32-O0/delay-safe",
     "loops/x86-32-O0/handshake-safe",
     "loops/x86-32-O0/handshake-unsafe",
     "loops/x86-32-O0/lock-safe",

@@ -4,9 +4,10 @@ A step that stores at base + s*i, i a cell or register, makes base an array of s
 from where the loop began up to base + s*h are a segment, h being what moves there (the index itself, another cell such
 as the length) or a number that the program compares with. Of the contents of a segment is proposed what holds in all
 samples: one value, an affine function of the index, bounds, that some number is not among them, an order relation to a
-cell (the maximum so far), equality with the same cell of another array (after a copy). Cf. Gopan, Reps, Sagiv, "A
-framework for numeric analysis of array operations" (POPL 2005), which folds segments into summary cells; here the
-segments are guessed from runs and the claim is about one cell of which nothing is known (`quantified`).
+cell (the maximum so far), equality with the same cell of another array (after a copy); of the cell behind it, one value
+(the end of a text). Cf. Gopan, Reps, Sagiv, "A framework for numeric analysis of array operations" (POPL 2005), which
+folds segments into summary cells; here the segments are guessed from runs and the claim is about one cell of which
+nothing is known (`quantified`).
 """
 
 from __future__ import annotations
@@ -72,11 +73,27 @@ def accesses(system: System) -> tuple[list[Access], list[Access]]:
 def _access(address: Term, size: int, big_endian: bool) -> Access | None:
     if address.op == "lin" and len(address.args) == 1:
         (stride,), base = address.data
-        if 0 < stride <= 64 and stride & (stride - 1) == 0:
-            return Access(base, stride, address.args[0], size, big_endian)
-    elif address.op in ("var", "load"):
-        return Access(0, size, address, size, big_endian) if size & (size - 1) == 0 else None
+        index = _index(address.args[0])
+        if index is not None and 0 < stride <= 64 and stride & (stride - 1) == 0:
+            return Access(base, stride, index, size, big_endian)
+    elif address.op in ("var", "load") and size & (size - 1) == 0:
+        index = _index(address)
+        return Access(0, size, index, size, big_endian) if index is not None else None
     return None
+
+
+def _index(term: Term) -> Term | None:
+    """An index as it is at a cut point: of a word that is read behind writes which may miss it, the word itself."""
+    if term.op in ("sext", "zext"):
+        inner = _index(term.args[0])
+        return None if inner is None else _extended(inner, term)
+    if term.op == "load" and term.args[1].op == "const":
+        memory = term.args[0]
+        while memory.op == "store":
+            memory = memory.args[0]
+        return t.load(memory, term.args[1], *term.data)
+    stored = any(part.op == "store" for part in t.postorder([term]))
+    return None if stored or any("!" in str(leaf.data) for leaf in t.free_variables([term]) if leaf.width) else term
 
 
 def all_cells(system: System, cut: Location, places: Sequence[Term], exact: bool) -> list[Term]:
@@ -91,6 +108,8 @@ def all_cells(system: System, cut: Location, places: Sequence[Term], exact: bool
             continue
         others = sorted({other.base - array.base for other in (*written, *read) if _is_alike(array, other)} - {0})
         for end in _ends(system, cut, array, places):
+            if exact:
+                found.update(dict.fromkeys(_behind(array, end, samples)))
             segment = _Segment(array, t.const(first, bits), end, bits)
             cells = [cell for witness in samples for cell in segment.cells(witness)]
             if cells:
@@ -191,6 +210,16 @@ def _values(segment: _Segment, cells: Sequence[_Cell], others: Sequence[int]) ->
     else:
         yield from _affine(segment, word, cells)
     yield from segment.holding((t.eq(word, segment.content(delta)) for delta in others), cells)
+
+
+def _behind(array: Access, end: Term, samples: Sequence[Witness]) -> Iterator[Term]:
+    """That the cell behind a segment has one value: how texts end."""
+    if end.op == "const":
+        return
+    word = t.load(t.memory("mem", end.width), end, array.size, array.big_endian)
+    values = {value_at(word, witness) for witness in samples}
+    if len(values) == 1:
+        yield t.eq(word, t.const(values.pop(), word.width))
 
 
 def _orders(system: System, segment: _Segment, cells: Sequence[_Cell], places: Sequence[Term]) -> Iterator[Term]:

@@ -99,7 +99,7 @@ def _without(literals: Sequence[Term], fresh: Sequence[Term], value: Value) -> l
             remaining = [substitute(literal, {variable: definition}) for literal in remaining]
             continue
         if len(users) == 1:
-            exists = _some_value(variable, users[0])
+            exists = some_value(variable, users[0])
             if exists is not None:
                 remaining = [exists if literal is users[0] else literal for literal in remaining]
                 continue
@@ -108,7 +108,7 @@ def _without(literals: Sequence[Term], fresh: Sequence[Term], value: Value) -> l
     return remaining
 
 
-def _some_value(variable: Term, literal: Term) -> Term | None:
+def some_value(variable: Term, literal: Term) -> Term | None:
     """When some value of the variable satisfies the literal; None if that is not easily said."""
     negated = literal.op == "not"
     inner = literal.args[0] if negated else literal

@@ -13,7 +13,8 @@ from mcveto.dpg.strengthen.system import System
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 
-QUERY_SECONDS = 3.0
+# The last questions before a proof: what was found should not be lost here.
+QUERY_SECONDS = 8.0
 
 
 def inductive_core(system: System) -> dict[Location, list[Term]] | None:

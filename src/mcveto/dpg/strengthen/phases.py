@@ -14,6 +14,7 @@ from mcveto.dpg.strengthen.by_condition import by_condition
 from mcveto.dpg.strengthen.candidates import bounds, differences, open_places, relations
 from mcveto.dpg.strengthen.cells import all_cells
 from mcveto.dpg.strengthen.houdini import Candidates
+from mcveto.dpg.strengthen.k_induction import with_earlier
 from mcveto.dpg.strengthen.places import relevant_places
 from mcveto.dpg.strengthen.products import multiplies, product_relations
 from mcveto.dpg.strengthen.quantified import instantiate
@@ -22,6 +23,8 @@ from mcveto.dpg.strengthen.tested_conditions import comparisons, holding, scaled
 from mcveto.logic.terms import Term
 
 LIMITS_PER_SIDE = 6
+# Candidates that are tried with their preconditions.
+MAX_UNSURE = 150
 
 
 def later_candidates(system: System) -> Iterator[Candidates]:
@@ -59,3 +62,8 @@ def later_candidates(system: System) -> Iterator[Candidates]:
         finally:
             system.samples = before
         yield found
+    unsure = {
+        cut: dict.fromkeys(one for one in simple(cut) if one not in system.invariants[cut]) for cut in system.cuts
+    }
+    if sum(map(len, unsure.values())) <= MAX_UNSURE:
+        yield with_earlier(system, unsure)
