@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from mcveto.engines.path import Path
+from mcveto.engines.simulation.low_bits import aligned, low_bits
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 
@@ -25,7 +26,7 @@ def bounds_of(term: Term, path: Path) -> Range:
                 _limit(listed[0], min(listed[1]), max(listed[1]), limits)
     for conjunct in about:
         _compare(conjunct, limits)
-    return _bounds(term, limits, _DEPTH)
+    return aligned(*_bounds(term, limits, _DEPTH), low_bits(term))
 
 
 def places_of(term: Term, size: int, path: Path, most: int) -> list[Range]:
@@ -85,7 +86,8 @@ def _values(term: Term, path: Path, most: int, depth: int) -> set[int] | None:
             if listed is not None and listed[0] is term:
                 return set(listed[1]) if len(listed[1]) <= most else None
     low, high = bounds_of(term, path)
-    return set(range(low, high + 1)) if high - low < most else None
+    step = 1 << low_bits(term)[0]  # the bounds end with the bits that are known
+    return set(range(low, high + 1, step)) if high - low < most * step else None
 
 
 @lru_cache(maxsize=1 << 12)
