@@ -76,3 +76,29 @@ def test_what_is_not_exactly_a_remainder_has_no_name(divisor: int) -> None:
             assert all(value(term, x) < bounds[0].args[1].data for x in range(0, 1 << 32, 65_521))
         else:
             assert found is term
+
+
+@pytest.mark.parametrize(
+    ("divisor", "factor", "shift"), [(6, 0xAAAB, 18), (12, 0xAAAB, 19), (10, 0xCCCD, 19), (5, 0xCCCD, 18)]
+)
+@pytest.mark.parametrize("zeros", [0, 2, 3])
+def test_a_remainder_computed_in_half_a_word(divisor: int, factor: int, shift: int, zeros: int) -> None:
+    """A dividend that fits in 16 bits: divided by multiplying in 32 bits, masked and shifted in one instruction."""
+    half = t.extract(t.add(X, number(77)), 15, 0)
+    wide = t.zext(half, 32)
+    upper = t.lshr(t.mul(wide, number(factor)), number(shift))
+    whole = t.sub(t.add(X, number(77)), t.mul(upper, number(divisor)))
+    mask = number(0xFFFF << zeros)
+    term = t.band(t.shl(whole, number(zeros)), mask)
+    for x in range(0, 1 << 17, 13):
+        assert value(term, x) == (x + 77) % (1 << 16) % divisor << zeros
+    remainders = Remainders(Unknowns())
+    found, bounds = remainders.named(term)
+    assert len(bounds) == 1 and bounds[0].args[1].data == divisor
+    name = bounds[0].args[0]
+    assert found is t.mul(name, number(1 << zeros))
+    dividend, by = remainders.definitions[name]
+    assert by == divisor and all(value(dividend, x) == (x + 77) % (1 << 16) for x in range(0, 1 << 17, 997))
+    # What is multiplied by another number is none.
+    other = t.band(t.shl(t.sub(X, t.mul(upper, number(divisor + 1))), number(zeros)), mask)
+    assert not remainders.named(other)[1]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from mcveto.engines.path import KeyTable
 from mcveto.engines.path import Path as Conditions
+from mcveto.engines.simulation.low_bits import low_bits
 from mcveto.engines.simulation.simulate import simulate
 from mcveto.engines.simulation.size import is_large
 from mcveto.engines.simulation.value_ranges import bounds_of, places_of
@@ -42,9 +43,20 @@ def expressions(draw: st.DrawFn) -> t.Term:
     for _ in range(draw(st.integers(1, 4))):
         number = t.const(draw(st.integers(0, 255)), 8)
         other = draw(st.sampled_from([X, Y, number]))
-        build = draw(st.sampled_from([t.add, t.band, t.bor, t.bxor, t.lshr, t.urem, t.sub]))
+        build = draw(
+            st.sampled_from([t.add, t.band, t.bor, t.bxor, t.lshr, t.urem, t.sub, t.mul, t.shl, shifted, chosen])
+        )
         term = build(term, other)
     return term
+
+
+def shifted(term: t.Term, other: t.Term) -> t.Term:
+    """An index times four, and another bit pattern below it, as compilers mask and shift at once."""
+    return t.concat(t.extract(term, 5, 0), t.extract(other, 1, 0))
+
+
+def chosen(term: t.Term, other: t.Term) -> t.Term:
+    return t.ite(t.ult(X, Y), term, t.add(other, t.const(4, 8)))
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -54,16 +66,36 @@ def test_bounds_enclose_every_value_the_path_allows(term: t.Term, limit: int, lo
     path.add(t.ult(X, t.const(limit, 8)))
     path.add(t.bnot(t.ult(t.add(Y, t.const(7, 8)), t.const(low, 8))))
     path.add(t.ule(X, Y))
+    if values:
+        path.add(t.disj([t.eq(Y, t.const(value & 0xFF, 8)) for value in values]))
     least, greatest = bounds_of(term, path)
     places = places_of(term, 2, path, 512)
+    count, bits = low_bits(term)
     draw = random.Random(1)
     for pair in [*values, *(draw.getrandbits(16) for _ in range(100))]:
         assigned = {X: pair & 0xFF, Y: pair >> 8}
         evaluator = Evaluator(lambda variable, assigned=assigned: assigned[variable], lambda *_: 0)  # type: ignore[misc]
+        assert evaluator.value(term) & ((1 << count) - 1) == bits
         if all(evaluator.value(item) for item in path.terms):
             value = evaluator.value(term)
             assert least <= value <= greatest
             assert not places or any(low <= value and value + 2 <= high for low, high in places)
+
+
+def test_words_of_an_array_end_where_the_array_does() -> None:
+    """An index that was masked in eight bits and multiplied by four: no word reaches into what comes behind."""
+    path = Conditions(KeyTable(t.memory("mem", 32)))
+    index = t.add(t.mul(X, t.const(4, 8)), t.const(100, 8))
+    address = t.add(t.zext(index, 32), t.const(0x8000, 32))
+    assert low_bits(address) == (2, 0)
+    assert places_of(address, 4, path, 64) == [(0x8000, 0x8100)]
+    assert bounds_of(address, path) == (0x8000, 0x80FC)
+    pair = t.concat(t.extract(X, 5, 0), t.const(0, 2))
+    assert places_of(t.add(t.zext(pair, 32), t.const(0x8000, 32)), 4, path, 64) == [(0x8000, 0x8100)]
+    listed = t.var("listed", 32)
+    path.add(t.disj([t.eq(listed, t.const(0x9000 + 4 * number, 32)) for number in range(100)]))
+    assert bounds_of(listed, path) == (0x9000, 0x9000 + 396)
+    assert places_of(listed, 4, path, 64) == [] and places_of(listed, 4, path, 100) == [(0x9000, 0x9190)]
 
 
 @pytest.mark.parametrize("name", ["memname", "lan-interrupt", "serial-open", "array-reset", "message-post"])

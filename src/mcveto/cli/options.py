@@ -10,7 +10,15 @@ from typing import Any, TypeVar
 import click
 
 from mcveto.errors import UsageError
-from mcveto.program.spec import MAX_INPUT_MEMORY, InputCall, InputMemory, PropertySpec, Spec, load_spec
+from mcveto.program.spec import (
+    MAX_INPUT_MEMORY,
+    InputCall,
+    InputMemory,
+    PointerArgument,
+    PropertySpec,
+    Spec,
+    load_spec,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -68,6 +76,14 @@ def input_call(text: str) -> InputCall:
     return InputCall(parse_address(address), int(match[1]), bool(match[2]))
 
 
+def pointer_argument(text: str) -> PointerArgument:
+    """N:SIZE, numbers above 0."""
+    match = re.fullmatch(r"([0-9]{1,3}):([0-9]{1,9})", text.strip(), re.ASCII)
+    if match is None or not int(match[1]) or not int(match[2]):
+        raise UsageError(f"--pointer: '{text[:60]}' is not N:SIZE", "e.g. 3:16, the third argument points to 16 bytes")
+    return PointerArgument(int(match[1]), int(match[2]))
+
+
 def binary_options(function: F) -> F:
     """BINARY and how to load it."""
     return _decorated(
@@ -93,6 +109,13 @@ def program_options(function: F) -> F:
         ),
         click.option("--input-register", "input_registers", metavar="NAME", help="Input at entry.", multiple=True),
         click.option("--input-memory", metavar="ADDRESS:SIZE", help="Input bytes at entry.", multiple=True),
+        click.option(
+            "--pointer",
+            "pointers",
+            metavar="N:SIZE",
+            help="The entry's argument N points to SIZE bytes of their own.",
+            multiple=True,
+        ),
         click.option(
             "--assume", metavar="ADDRESS", help="Function whose argument is assumed to be non-zero.", multiple=True
         ),
@@ -128,6 +151,7 @@ def read_spec(
     input_calls: tuple[str, ...],
     input_registers: tuple[str, ...],
     input_memory: tuple[str, ...],
+    pointers: tuple[str, ...],
     assume: tuple[str, ...],
     halts: tuple[str, ...],
     targets: tuple[str, ...],
@@ -146,6 +170,7 @@ def read_spec(
         input_calls=(*spec.input_calls, *map(input_call, input_calls)),
         input_registers=(*spec.input_registers, *input_registers),
         input_memory=(*spec.input_memory, *memory),
+        pointers=(*spec.pointers, *map(pointer_argument, pointers)),
         assume=(*spec.assume, *map(parse_address, assume)),
         halt=(*spec.halt, *map(parse_address, halts)),
         properties=(*spec.properties, *reach),

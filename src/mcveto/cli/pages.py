@@ -18,6 +18,7 @@ _OPTIONS = {
     "input_calls": "--input",
     "input_registers": "--input-register",
     "input_memory": "--input-memory",
+    "pointers": "--pointer",
     "assume": "--assume",
     "halts": "--halt",
     "targets": "--target",

@@ -71,6 +71,7 @@ def _merged(given: Spec, own: Spec | None) -> Spec:
         given.input_calls,
         given.input_registers,
         given.input_memory,
+        given.pointers,
         given.properties,
     )
     if any(described):

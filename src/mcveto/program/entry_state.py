@@ -63,10 +63,10 @@ def entry_registers(
     stack: RegionSpec,
     entry: int,
     sentinel: int,
-    words: Sequence[int] = (),
+    words: Sequence[int | None] = (),
     others: Mapping[str, int] | None = None,
 ) -> tuple[dict[int, int], tuple[str, ...]]:
-    """The register cells that are fixed at entry, and the assumptions this makes; `words` are arguments."""
+    """The register cells that are fixed at entry, and the assumptions this makes; `words` are arguments (None: any)."""
     row, layout = decoder.row, decoder.layout
     registers: dict[int, int] = {}
 
@@ -82,7 +82,8 @@ def entry_registers(
     fix(row.stack_pointer, stack_pointer)
     if not _passed_on_stack(row):
         for name, word in zip(row.arguments, words, strict=False):
-            fix(name, word)
+            if word is not None:
+                fix(name, word)
     for name, value in (others or {}).items():
         fix(name, value)
     if row.mode_register:
@@ -105,7 +106,7 @@ def _passed_on_stack(row: IsaRow) -> bool:
 
 
 def with_return_address(
-    space: AddressSpace, stack: RegionSpec, decoder: Decoder, sentinel: int, words: Sequence[int] = ()
+    space: AddressSpace, stack: RegionSpec, decoder: Decoder, sentinel: int, words: Sequence[int | None] = ()
 ) -> AddressSpace:
     """On machines that push return addresses, the sentinel lies on top of the stack, the arguments may follow."""
     row = decoder.row
@@ -115,10 +116,11 @@ def with_return_address(
     order = "big" if row.big_endian else "little"
     pushed_words = [sentinel, *(words if _passed_on_stack(row) else ())]
     content = bytes(offset) + b"".join(
-        word.to_bytes(row.address_bytes, order)  # type: ignore[arg-type]
+        (word or 0).to_bytes(row.address_bytes, order)  # type: ignore[arg-type]
         for word in pushed_words
     )
-    unspecified = ((0, offset), (len(content), stack.size))
+    starts = [offset + row.address_bytes * number for number, word in enumerate(pushed_words) if word is None]
+    unspecified = ((0, offset), *((at, at + row.address_bytes) for at in starts), (len(content), stack.size))
     pushed = RegionSpec(stack.name, stack.start, stack.size, stack.permissions, content, unspecified)
     regions = [region for region in space.regions if region.start != stack.start]
     return AddressSpace([*regions, pushed], space.address_bits, space.big_endian)

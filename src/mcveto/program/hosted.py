@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from mcveto.errors import UsageError
 from mcveto.machine.isa import IsaRow
 from mcveto.machine.memory import READ, WRITE, RegionSpec
 from mcveto.program.entry_state import Span, data_area
 from mcveto.program.image.model import Image
-from mcveto.program.spec import Argv, Spec
+from mcveto.program.spec import MAX_ARGUMENTS, MAX_POINTED_AT, Argv, PointerArgument, Spec
 from mcveto.program.undetermined import Undetermined
 
 if TYPE_CHECKING:
@@ -94,8 +95,8 @@ class Surroundings:
 
     regions: list[RegionSpec] = field(default_factory=list)
     input_memory: list[Span] = field(default_factory=list)
-    words: list[int] = field(default_factory=list)
-    """The first arguments of the entry."""
+    words: list[int | None] = field(default_factory=list)
+    """The first arguments of the entry; None: any value."""
     registers: dict[str, int] = field(default_factory=dict)
     assumptions: list[str] = field(default_factory=list)
 
@@ -112,6 +113,8 @@ def surroundings(image: Image, spec: Spec, row: IsaRow, occupied: Sequence[Span]
 
     if spec.argv is not None:
         _arguments(found, spec.argv, row, place)
+    if spec.pointers:
+        _pointers(found, spec.pointers, row, place)
     thread = _THREAD_REGISTERS.get(image.isa)
     if thread is not None and image.format == "elf" and _CANARY_USER in image.imports:
         start = place("thread", b"", _THREAD_BYTES, ((0, _THREAD_BYTES),))
@@ -142,6 +145,29 @@ def _arguments(
         f"main is called as main({1 + argv.count}, argv, envp) with the program's name{more}; "
         "the environment is empty; constructors are not run"
     )
+
+
+def _pointers(
+    found: Surroundings,
+    pointers: Sequence[PointerArgument],
+    row: IsaRow,
+    place: Callable[[str, bytes, int, tuple[Span, ...]], int],
+) -> None:
+    in_registers = [name for name in row.arguments if not name.startswith("stack+")]
+    most = min(len(in_registers), MAX_ARGUMENTS) if in_registers else MAX_ARGUMENTS
+    for item in pointers:
+        if not 1 <= item.number <= most:
+            raise UsageError(f"argument {item.number} cannot be a pointer", f"arguments are 1 to {most} here")
+        if item.size > MAX_POINTED_AT:
+            raise UsageError(f"argument {item.number} points to too much", f"the limit is {MAX_POINTED_AT} bytes")
+        found.words += [None] * (item.number - len(found.words))
+        if found.words[item.number - 1] is not None:
+            raise UsageError(f"argument {item.number} is given twice")
+        start = place(f"argument {item.number}", b"", item.size, ((0, item.size),))
+        found.words[item.number - 1] = start
+        found.assumptions.append(
+            f"argument {item.number} of the entry points to {item.size} bytes of their own at {start:#x}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@
       calls:     {0x8049050: {bits: 32}, 0x8049060: {bits: 8, signed: true}}
       registers: [ECX]
       memory:    [{at: 0x804c000, size: 16}]
+      pointers:  {3: 16}            # the entry's third argument points to 16 bytes of their own
     assume: [0x8049080]             # calls whose argument is assumed to be non-zero
     halt: [0x8049070]               # execution ends when these are reached
     models: {0x8049090: memcpy}     # library models in place of functions; a list of names; or none
@@ -38,6 +39,7 @@ Address = int | str
 MAX_SPEC_BYTES = 1 << 20
 MAX_INPUT_MEMORY = 1 << 20
 MAX_ARGUMENTS = 64
+MAX_POINTED_AT = 1 << 20
 EXPECTED = ("proved", "violated", "unknown")
 
 
@@ -51,6 +53,14 @@ class InputCall:
 @dataclass(frozen=True, slots=True)
 class InputMemory:
     at: Address
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class PointerArgument:
+    """The entry's argument of this number, from 1, is the address of so many bytes of their own, any bytes."""
+
+    number: int
     size: int
 
 
@@ -91,6 +101,7 @@ class Spec:
     input_calls: tuple[InputCall, ...] = ()
     input_registers: tuple[str, ...] = ()
     input_memory: tuple[InputMemory, ...] = ()
+    pointers: tuple[PointerArgument, ...] = ()
     assume: tuple[Address, ...] = ()
     halt: tuple[Address, ...] = ()
     models: tuple[tuple[Address, str], ...] = ()
@@ -131,7 +142,7 @@ _KEYS = (
     *_NOTE_KEYS,
 )
 OBJECTS = ("separate", "together")
-_INPUT_KEYS = ("calls", "registers", "memory", "stdin", "argv")
+_INPUT_KEYS = ("calls", "registers", "memory", "pointers", "stdin", "argv")
 _PROPERTY_NAMES = ("reach", "return-address", "memory-safety", "no-fault", "typestate")
 
 
@@ -161,6 +172,7 @@ def parse_spec(raw: object, path: str = "<spec>") -> Spec:
         input_calls=_calls({} if inputs.get("calls") is None else inputs["calls"], path),
         input_registers=tuple(str(_text(item, path, "inputs.registers")) for item in _list(inputs, "registers", path)),
         input_memory=tuple(_memory(item, path) for item in _list(inputs, "memory", path)),
+        pointers=_pointers(inputs.get("pointers"), path),
         assume=tuple(_address(item, path, "assume") for item in _list(top, "assume", path)),
         halt=tuple(_address(item, path, "halt") for item in _list(top, "halt", path)),
         models=_models(top.get("models"), path),
@@ -354,6 +366,22 @@ def _argv(raw: object, path: str) -> Argv | None:
     if count is None or count > MAX_ARGUMENTS or size is None or count * size > MAX_INPUT_MEMORY:
         raise UsageError(f"{path}: inputs.argv must be {{count: …, size: …}}", f"at most {MAX_ARGUMENTS} arguments")
     return Argv(count, size)
+
+
+def _pointers(raw: object, path: str) -> tuple[PointerArgument, ...]:
+    if raw is None:
+        return ()
+    if not isinstance(raw, dict):
+        raise UsageError(f"{path}: inputs.pointers must be a mapping from arguments to sizes", "e.g. {3: 16}")
+    found = []
+    for key, value in raw.items():
+        # Keys of JSON are text.
+        key = int(key) if isinstance(key, str) and re.fullmatch("[0-9]{1,3}", key, re.ASCII) else key
+        number, size = _positive(key, path, "inputs.pointers"), _positive(value, path, f"inputs.pointers.{_shown(key)}")
+        if number is None or size is None:
+            raise UsageError(f"{path}: inputs.pointers needs numbers", "e.g. {3: 16}")
+        found.append(PointerArgument(number, size))
+    return tuple(found)
 
 
 def _memory(raw: object, path: str) -> InputMemory:

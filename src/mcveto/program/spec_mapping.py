@@ -15,6 +15,7 @@ def spec_mapping(spec: Spec) -> dict[str, Any]:
         "calls": {_address(call.at): {"bits": call.bits, "signed": call.signed} for call in calls},
         "registers": list(spec.input_registers),
         "memory": [{"at": _address(item.at), "size": item.size} for item in spec.input_memory],
+        "pointers": {item.number: item.size for item in spec.pointers},
         "argv": {} if spec.argv is None else {"count": spec.argv.count, "size": spec.argv.size},
     }
     mapping: dict[str, Any] = {

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcveto.errors import UsageError
-from mcveto.program.program import Program
-from mcveto.program.spec import Address, PropertySpec, Spec
+from mcveto.program.models import MODEL_INPUT
+from mcveto.program.program import Program, make_program
+from mcveto.program.spec import Address, InputCall, PropertySpec, Spec
 from mcveto.property.library import TypestateSource, find_typestate, find_typestate_source
 from mcveto.property.system_calls import WatchingDecoder
 from mcveto.property.typestate import Point, PointKind, Typestate
@@ -77,6 +78,8 @@ class Attached:
 
     def explained(self, verdict: Verdict) -> Verdict:
         """A violation by one of the properties' targets, told as the property's."""
+        if verdict.kind == "violated" and verdict.about == "return-address":
+            return replace(verdict, warnings=(*verdict.warnings, *self._pointers_to_the_stack(verdict)))
         if verdict.kind != "violated" or verdict.at is None or verdict.at not in self.errors:
             return verdict
         about, reason = self.errors[verdict.at]
@@ -87,6 +90,21 @@ class Attached:
         places = {f"undefined value at {pc:#x}": f"choice of property {about} at {pc:#x}" for pc in watched}
         inputs = tuple(replace(item, where=places.get(item.where, item.where)) for item in verdict.inputs)
         return replace(verdict, about=about, reason=reason, inputs=inputs)
+
+    def _pointers_to_the_stack(self, verdict: Verdict) -> tuple[str, ...]:
+        """A return that goes astray because an argument points to the return address: few mean that to be possible."""
+        program = self.program
+        row = program.decoder.row
+        (pointer,) = program.decoder.layout.named(row.stack_pointer)
+        first = program.registers.get(pointer.cell.number)
+        stack = None if first is None else program.space.region_at(first - 1)
+        names = {f"unspecified register {name} at entry": number for number, name in enumerate(row.arguments, 1)}
+        return tuple(
+            f"argument {names[item.where]} of the entry, of which nothing is said, points into the stack; "
+            f"if it has an object of its own, say so: --pointer {names[item.where]}:SIZE"
+            for item in verdict.inputs
+            if stack is not None and item.where in names and stack.start <= item.value < stack.end
+        )
 
 
 def attach(program: Program, events: Sequence[EventPoint] = ()) -> Attached:
@@ -113,13 +131,17 @@ def attach_sources(
     if len(items) != len(automata):
         raise UsageError(f"the spec has {len(items)} typestate properties, not {len(automata)}")
     require_known(events, automata, "--event")
-    attached = Attached(program)
-    if automata:
-        from mcveto.property.ghost import watch
-    for number, (item, automaton) in enumerate(zip(items, automata, strict=True)):
+    bindings = []
+    for item, automaton in zip(items, automata, strict=True):
         require_known(item.events, [automaton], f"{program.spec.path or 'spec'}: events")
         own = bindings_of([parse_binding(event, where) for event, where in item.events], automaton)
         own.update(bindings_of(events, automaton))
+        bindings.append(own)
+    program = _with_undefined_functions(program, automata, bindings)
+    attached = Attached(program)
+    if automata:
+        from mcveto.property.ghost import watch
+    for number, (automaton, own) in enumerate(zip(automata, bindings, strict=True)):
         watched = watch(attached.program, automaton, own, number)
         attached = Attached(
             watched.program,
@@ -147,6 +169,41 @@ def attach_sources(
         return attached
     names = (*attached.names, *asked_properties(program))
     return replace(attached, program=guarded.program, names=names, unguarded=attached.program, guarded=guarded)
+
+
+def _with_undefined_functions(
+    program: Program, automata: Sequence[Typestate], bindings: Sequence[Mapping[str, Sequence[Point]]]
+) -> Program:
+    """The program with functions of an object file that are watched, that the file does not define and that the spec
+    says nothing about as functions which return anything; that is listed as an assumption."""
+    image = program.image
+    if image.import_area is None:
+        return program
+    points = [
+        point
+        for automaton, own in zip(automata, bindings, strict=True)
+        for name, event in automaton.events.items()
+        for point in own.get(name, event.points)
+        if point.kind in (PointKind.CALL, PointKind.RETURN)
+    ]
+    names = sorted({str(point.where) for point in points if point.where in image.imports} - image.symbols.keys())
+    row = program.decoder.row
+    undefined = [name for name in names if _is_open(program, name)]
+    if not undefined:
+        return program
+    spec = replace(
+        program.spec,
+        input_calls=(
+            *(call for call in program.spec.input_calls if call.at != MODEL_INPUT),
+            *(InputCall(name, row.address_bits) for name in undefined),
+        ),
+    )
+    return make_program(program.loaded or image, spec)
+
+
+def _is_open(program: Program, name: str) -> bool:
+    address = program.undetermined.import_address(name)
+    return address not in program.hooks and address not in program.halts | program.targets
 
 
 def _merged(one: dict[int, tuple[str, ...]], other: dict[int, tuple[str, ...]]) -> dict[int, tuple[str, ...]]:

@@ -41,6 +41,8 @@ def verdict_lines(verdict: Verdict, properties: str) -> Iterator[str]:
         yield f"confirmed by: {', '.join(verdict.confirmed_by)}"
     if verdict.kind == "proved":
         yield from support_lines(verdict)
+    elif verdict.kind == "violated":
+        yield from warning_lines(verdict)
     for assumption in verdict.assumptions:
         yield one_line(f"assumption: {assumption}")
     yield f"statistics: {statistics_text(verdict)}"
@@ -66,6 +68,10 @@ def support_lines(verdict: Verdict) -> Iterator[str]:
     reached = f"the entry{met}{' and a halt' if support.get('halt_reached') else ''}"
     if support.get("entry_reached"):
         yield f"reached in runs: {reached}"
+    yield from warning_lines(verdict)
+
+
+def warning_lines(verdict: Verdict) -> Iterator[str]:
     for warning in verdict.warnings:
         yield one_line(f"warning: {warning}")
 

@@ -41,9 +41,12 @@ class CoarseDomain(PathDomain):
 
     def apply(self, opcode: str, arguments: tuple[Value, ...], input_bits: int, output_bits: int) -> Value:
         value = super().apply(opcode, arguments, input_bits, output_bits)
-        if opcode in _SUMS and type(value) is not int and value.op == "lin" and len(value.args) > 1:  # type: ignore[union-attr]
+        if isinstance(value, int):
+            return value
+        is_sum = opcode in _SUMS and value.op == "lin" and len(value.args) > 1
+        if is_sum or (value.op == "zext" and value.args[0].op == "lin" and len(value.args[0].args) > 1):
             assert isinstance(self._decisions, CoarseExecutor)
-            return as_value(self._decisions.renamed(value))  # type: ignore[arg-type]
+            return as_value(self._decisions.renamed(value))
         return value
 
 

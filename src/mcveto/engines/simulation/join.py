@@ -38,6 +38,7 @@ MOST_ELEMENTS = 1 << 16
 MOST_PLACES = 512
 MOST_LISTED = 1024
 SLOW = 64
+NARROW = (0xFF, 0xFFFF)
 Pair = tuple[Value, Value]
 
 
@@ -176,7 +177,8 @@ class Joins:
         return origin
 
     def _enclose(self, new: Term, a: Value, b: Value, bits: int) -> None:
-        """Two addresses in one region: the variable is between them. In a loop, at least not below both."""
+        """Two addresses in one region: the variable is between them. In a loop, at least not below both,
+        or no wider."""
         if bits != self._program.decoder.row.address_bits:
             return
         low_a, high_a = (a, a) if isinstance(a, int) else bounds_of(a, self._first.path)
@@ -188,6 +190,10 @@ class Joins:
                 self._bounds.append(t.ule(start, new) if a < b else t.ule(new, start))
                 grows = t.signed(a, bits) < t.signed(b, bits)
                 self._bounds.append(t.sle(start, new) if grows else t.sle(new, start))
+            elif high <= NARROW[-1]:
+                # A byte or half a word that was widened stays one; in such steps, bounds come to rest.
+                limit = next(limit for limit in NARROW if high <= limit)
+                self._bounds.append(t.ule(new, t.const(limit, bits)))
             return
         if low > 0xFFF:
             region = self._program.space.region_at(low)

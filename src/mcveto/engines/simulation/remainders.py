@@ -30,6 +30,8 @@ class Remainders:
     def named(self, term: Term) -> tuple[Term, list[Term]]:
         """The term with names for its remainders, and the conditions that bound these."""
         bounds: list[Term] = []
+        if term.op == "zext":
+            return self._widened(term)
         if term.op != "lin":
             return term, bounds
         for coefficient, atom in zip(term.data[0], term.args, strict=True):
@@ -49,12 +51,49 @@ class Remainders:
                 break
         return term, bounds
 
+    def _widened(self, term: Term) -> tuple[Term, list[Term]]:
+        """A narrow remainder, perhaps shifted to the left, with zeros above it: computed in half a word because the
+        dividend is known to fit, then masked."""
+        inner, shift = _unshifted(term.args[0])
+        if inner.op != "lin":
+            return term, []
+        for coefficient, atom in zip(inner.data[0], inner.args, strict=True):
+            for dividend, divisor in _quotients(atom):
+                factor = -t.signed(coefficient, inner.width)
+                if divisor > _LARGEST_DIVISOR or factor % divisor:
+                    continue
+                factor //= divisor
+                if factor <= 0 or factor * (divisor - 1) >= 1 << inner.width:
+                    continue
+                rest = linear.combine(((1, inner), (-factor, dividend), (-coefficient, atom)), 0, inner.width)
+                if rest.op == "const" and not rest.data:
+                    name = self._name(t.zext(dividend, term.width), divisor)
+                    bound = t.ult(name, t.const(divisor, name.width))
+                    return t.mul(name, t.const(factor << shift, term.width)), [bound]
+        return term, []
+
     def _name(self, dividend: Term, divisor: int) -> Term:
         found = self._names.get((dividend, divisor))
         if found is None:
             found = self._names[dividend, divisor] = self._unknowns.fresh(dividend.width)
             self.definitions[found] = (dividend, divisor)
         return found
+
+
+def _unshifted(term: Term) -> tuple[Term, int]:
+    """(x, n) if the term is x with n zeros behind it."""
+    if term.op != "lin":
+        return term, 0
+    coefficients, constant = term.data
+    every = constant
+    for coefficient in coefficients:
+        every |= coefficient
+    shift = (every & -every).bit_length() - 1
+    if not shift:
+        return term, 0
+    width = term.width - shift
+    parts = [(c >> shift, t.extract(atom, width - 1, 0)) for c, atom in zip(coefficients, term.args, strict=True)]
+    return linear.combine(tuple(parts), constant >> shift, width), shift
 
 
 def _atoms(term: Term) -> int:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from mcveto.engines.path import Path
+from mcveto.engines.simulation.low_bits import aligned, low_bits
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 
@@ -17,9 +20,13 @@ def bounds_of(term: Term, path: Path) -> Range:
     for conjunct in about:
         limits[conjunct], limits[t.bnot(conjunct)] = (1, 1), (0, 0)
         _read(conjunct, True, limits)
+        if conjunct.op == "or":
+            listed = _listing(conjunct)
+            if listed is not None:
+                _limit(listed[0], min(listed[1]), max(listed[1]), limits)
     for conjunct in about:
         _compare(conjunct, limits)
-    return _bounds(term, limits, _DEPTH)
+    return aligned(*_bounds(term, limits, _DEPTH), low_bits(term))
 
 
 def places_of(term: Term, size: int, path: Path, most: int) -> list[Range]:
@@ -65,33 +72,43 @@ def _values(term: Term, path: Path, most: int, depth: int) -> set[int] | None:
             shift = term.data[1] if term.op == "extract" else 0
             mask = (1 << term.width) - 1
             return {value >> shift & mask for value in values}
+    if term.op == "concat" and depth:
+        joined = {0}
+        for part in term.args:
+            values = _values(part, path, most, depth - 1)
+            if values is None or len(values) * len(joined) > most:
+                return None
+            joined = {known << part.width | value for known in joined for value in values}
+        return joined
     if term.op == "var":
         for conjunct in path.about([term]):
-            listed = _listed(conjunct, term)
-            if listed is not None:
-                return listed if len(listed) <= most else None
+            listed = _listing(conjunct) if conjunct.op == "or" else None
+            if listed is not None and listed[0] is term:
+                return set(listed[1]) if len(listed[1]) <= most else None
     low, high = bounds_of(term, path)
-    return set(range(low, high + 1)) if high - low < most else None
+    step = 1 << low_bits(term)[0]  # the bounds end with the bits that are known
+    return set(range(low, high + 1, step)) if high - low < most * step else None
 
 
-def _listed(conjunct: Term, term: Term) -> set[int] | None:
-    """The values, if a conjunct lists those that a term can have."""
-    if conjunct.op != "or":
-        return None
+@lru_cache(maxsize=1 << 12)
+def _listing(conjunct: Term) -> tuple[Term, frozenset[int]] | None:
+    """The term and its values, if a conjunct of alternatives lists those that a term can have."""
     values: set[int] = set()
+    term: Term | None = None
     pending = list(conjunct.args)
     while pending:
         way = pending.pop()
         if way.op == "or":
             pending.extend(way.args)
             continue
-        if way.op != "eq" or term not in way.args:
+        if way.op != "eq":
             return None
-        other = way.args[1] if way.args[0] is term else way.args[0]
-        if other.op != "const":
+        known, other = way.args if way.args[0].op == "const" else reversed(way.args)
+        if known.op != "const" or (term is not None and term is not other):
             return None
-        values.add(other.data)
-    return values
+        term = other
+        values.add(known.data)
+    return (term, frozenset(values)) if term is not None else None
 
 
 def _read(conjunct: Term, holds: bool, limits: dict[Term, Range]) -> None:
