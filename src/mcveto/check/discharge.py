@@ -10,14 +10,14 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import z3
 
 from mcveto.check.certificate import Certificate
-from mcveto.check.formulas import Formula, reads
+from mcveto.check.formulas import Formula, is_word, parts, reads
 from mcveto.check.obligations import Checker, Obligation
 from mcveto.check.procedures import checker_of, obligations_of
 from mcveto.check.question import Rejected, read_program
@@ -117,6 +117,8 @@ def refuted(obligation: Obligation, effort: Effort) -> str:
     for share in (0.005, 0.02, 1.0):
         timeout = share * effort.timeout
         for make in (z3.SimpleSolver, z3.Solver):
+            if make is z3.Solver and share < 0.02 and not effort.second and _is_equal_as_polynomials(formulas):
+                return "unsat"
             solver = make()
             answer = _z3(obligation, solver, timeout)
             if answer == "sat" or (answer == "unsat" and not effort.second):
@@ -129,12 +131,24 @@ def refuted(obligation: Obligation, effort: Effort) -> str:
     return "unknown"
 
 
-def _rewritten(formulas: tuple[Formula, ...]) -> tuple[Formula, ...]:
-    """What Z3's rewriting leaves of formulas, with values that are stated put in: of most obligations, "false"."""
+def _rewritten(formulas: Sequence[Formula], *tactics: Any) -> tuple[Formula, ...]:
+    """What tactics of Z3 leave of formulas: of most obligations "false", if values that are stated are put in."""
     goal = z3.Goal()
     goal.add(*formulas)
-    (rest,) = z3.Then("simplify", "propagate-values")(goal)
+    (rest,) = z3.Then(*(tactics or ("simplify", "propagate-values")))(goal)
     return tuple(rest)
+
+
+def _is_equal_as_polynomials(formulas: Sequence[Formula]) -> bool:
+    """Whether formulas contradict each other by equations of polynomials alone. Sums and products whose bytes are taken
+    have names meanwhile. Words of memory are variables, unrelated to each other: that can only hide a contradiction."""
+    taken = (term.arg(0) for term in parts([*formulas]) if term.decl().kind() == z3.Z3_OP_EXTRACT)
+    sums = {term: z3.FreshConst(term.sort()) for term in taken if term.decl().kind() in (z3.Z3_OP_BADD, z3.Z3_OP_BMUL)}
+    equations = [name == term for term, name in sums.items()]
+    rest = _rewritten([z3.substitute(formula, *sums.items()) for formula in formulas] + equations)
+    words = [(term, z3.FreshConst(term.sort())) for term in parts([*rest]) if is_word(term)]
+    rest = _rewritten([z3.substitute(f, *words) for f in rest], "solve-eqs", z3.With("simplify", som=True))
+    return any(map(z3.is_false, rest))
 
 
 def _z3(obligation: Obligation, solver: Any, timeout: float) -> str:

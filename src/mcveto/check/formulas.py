@@ -89,17 +89,28 @@ def within(address: Value, spans: Iterable[tuple[int, int]]) -> Formula:
     return any_of([z3.And(z3.UGE(address, low), z3.ULE(address, high)) for low, high in spans])
 
 
-def reads(pending: list[Any]) -> Iterator[tuple[Any, Any]]:
-    """The memories that are read in some formulas, without the stores to them, each with an address; uses up the
-    list, which may grow on the way."""
+def parts(pending: list[Any]) -> Iterator[Any]:
+    """All terms that formulas are made of; uses up the list, which may grow on the way."""
     seen: set[int] = set()
     while pending:
         term = pending.pop()
         if not isinstance(term, bool) and term.get_id() not in seen:
             seen.add(term.get_id())
             pending.extend(term.children())
-            memories = [term.arg(0)] if z3.is_select(term) else []
-            for memory in memories:
-                parts = [part for part in memory.children() if part.sort() == memory.sort()]
-                memories += parts
-                yield from () if parts else ((memory, term.arg(1)),)
+            yield term
+
+
+def reads(pending: list[Any]) -> Iterator[tuple[Any, Any]]:
+    """The memories that are read in some formulas, without the stores to them, each with an address; uses up the
+    list, which may grow on the way."""
+    for term in parts(pending):
+        memories = [term.arg(0)] if z3.is_select(term) else []
+        for memory in memories:
+            within_it = [part for part in memory.children() if part.sort() == memory.sort()]
+            memories += within_it
+            yield from () if within_it else ((memory, term.arg(1)),)
+
+
+def is_word(term: Any) -> bool:
+    """Whether it is bytes of memory, side by side."""
+    return z3.is_select(term) or (term.decl().kind() == z3.Z3_OP_CONCAT and all(map(is_word, term.children())))

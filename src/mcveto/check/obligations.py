@@ -43,10 +43,9 @@ _HISTORY = re.compile(r"(?!fresh!)[A-Za-z_/][A-Za-z0-9_./]*![A-Za-z0-9_.]+")
 _FRESH = re.compile(r"(fresh![1-9][0-9]{0,5}\.([1-9][0-9]{0,3}))")
 _TOKEN = re.compile(r"""\|[^|\\]*\||[()]|[^\s()|;"\\]+""")
 # Conditions that say what a register or some bytes are.
-_STATED = re.compile(
-    r"\(= (\w+|(?:\(concat )*{0}(?: {0}\))*) #(x[0-9a-f]+|b[01]+)\)".format(r"\(select mem #x[0-9a-f]+\)")
-)
 _BYTE = re.compile(r"\(select mem #x([0-9a-f]+)\)")
+_BYTES = r"(?:\(concat )*{0}(?: {0}\))*".format(r"\(select mem #x[0-9a-f]+\)")
+_STATED = re.compile(rf"\(= (\w+|{_BYTES}) #(x[0-9a-f]+|b[01]+)\)")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -247,8 +246,7 @@ class Checker:
         if outcome.transfer is Transfer.RETURN:
             for back in sorted(self._pending.get(location.id, ())) if frames is None else frames[-1:]:
                 names = self._listed(location, location.returns, back, frames and frames[:-1])
-                matches = equal(outcome.target, back)
-                yield all_of([matches, self._safe(replace(outcome, target=back), names)])
+                yield all_of([equal(outcome.target, back), self._safe(replace(outcome, target=back), names)])
         elif outcome.transfer is Transfer.CALL:
             yield self._safe(outcome, self._listed(location, location.calls, back, frames and (*frames, back)))
         else:

@@ -45,8 +45,8 @@ class Vocabulary:
     def variable(self, cell: Cell) -> Any:
         """What a register's name stands for in an invariant: its significant bits."""
         if cell.number not in self._variables:
-            made = self.named(f"{self._prefix}{cell.name}", self.layout.significant_bits(cell))
-            self._variables[cell.number] = made
+            bits = self.layout.significant_bits(cell)
+            self._variables[cell.number] = self.named(f"{self._prefix}{cell.name}", bits)
         return self._variables[cell.number]
 
     def before(self, cell: Cell) -> Value:
@@ -54,10 +54,8 @@ class Vocabulary:
         bits, variable = self.layout.significant_bits(cell), self.variable(cell)
         if bits == cell.bits:
             return variable
-        extended = (
-            (lambda: _truth(variable, cell.bits)) if bits == 1 else lambda: z3.ZeroExt(cell.bits - bits, variable)
-        )
-        return Later(extended, (0, (1 << bits) - 1))
+        extended = _truth if bits == 1 else lambda value, wide: z3.ZeroExt(wide - bits, value)
+        return Later(lambda: extended(variable, cell.bits), (0, (1 << bits) - 1))
 
     def after(self, cell: Cell, value: Value) -> Any:
         """What a register's name stands for where its whole value is `value`."""
@@ -67,10 +65,8 @@ class Vocabulary:
 
     def is_whole(self, cell: Cell, value: Value) -> Formula:
         """That the bits of a register which can never be set are not."""
-        bits = self.layout.significant_bits(cell)
-        return (
-            span_of(value, cell.bits)[1] >> bits == 0 or z3.Extract(cell.bits - 1, bits, vector(value, cell.bits)) == 0
-        )
+        bits, most = self.layout.significant_bits(cell), span_of(value, cell.bits)[1]
+        return most >> bits == 0 or z3.Extract(cell.bits - 1, bits, vector(value, cell.bits)) == 0
 
 
 def allows(space: AddressSpace, address: Value, kind: int) -> Formula:
@@ -199,13 +195,13 @@ class CheckerDomain:
 
     def shift(self, opcode: str, value: Value, amount: Value, bits: int, amount_bits: int) -> Value:
         if isinstance(value, int) and isinstance(amount, int):
-            mask = (1 << bits) - 1
-            return FUNCTIONS[opcode]((value, amount), mask, mask, 1 << (bits - 1), bits)
+            return self.apply(opcode, (value, amount), bits, bits)
         wide = max(bits, amount_bits)
-        extend = z3.SignExt if opcode == "INT_SRIGHT" else z3.ZeroExt
 
         def make() -> Any:
-            operand = extend(wide - bits, vector(value, bits))
+            if opcode == "INT_LEFT" and isinstance(amount, int) and amount < bits:
+                return vector(value, bits) * (1 << amount)
+            operand = (z3.SignExt if opcode == "INT_SRIGHT" else z3.ZeroExt)(wide - bits, vector(value, bits))
             distance = z3.ZeroExt(wide - amount_bits, vector(amount, amount_bits))
             return z3.Extract(bits - 1, 0, _SHIFT[opcode](operand, distance))
 
