@@ -152,7 +152,7 @@ def guard(program: Program, bounds: Bounds | None = None, watching: Watching | N
         ),
         assumptions=(
             *program.assumptions,
-            *assumptions(program, asked, has_heap, area, has_objects),
+            *assumptions(program, asked, has_heap, area, has_objects, has_saves),
             *_excuses(watching.excused),
         ),
     )
@@ -171,11 +171,11 @@ def named_objects(image: Image) -> tuple[Span, ...]:
 
 
 def assumptions(
-    program: Program, asked: Iterable[str], has_heap: bool, area: int, has_objects: bool = False
+    program: Program, asked: Iterable[str], has_heap: bool, area: int, has_objects: bool, has_saves: bool
 ) -> list[str]:
     found = [f"no jump that the program computes leads to {area:#x}, which stands for forbidden accesses and faults"]
     if MEMORY_SAFETY in asked:
-        found.append(_told_apart(program, has_objects))
+        found.append(_told_apart(program, has_objects, has_saves))
         if program.spec.objects == "separate" and has_objects:
             found.append("variables of a frame that the code tells apart are objects of their own: the spec says so")
         zone = red_zone(program.image)
@@ -185,7 +185,7 @@ def assumptions(
     return found
 
 
-def _told_apart(program: Program, has_objects: bool) -> str:
+def _told_apart(program: Program, has_objects: bool, has_saves: bool) -> str:
     if has_objects:
         return (
             "memory-safety tells apart segments, frames, live heap blocks and, as far as the code shows where they "
@@ -193,6 +193,11 @@ def _told_apart(program: Program, has_objects: bool) -> str:
         )
     if program.spec.objects == "together":
         return "variables of one frame or of one segment are not told apart: the spec says so"
+    if has_saves:
+        return (
+            "memory-safety tells apart segments, return addresses and saved registers of frames, and live heap blocks; "
+            "variables of one frame are not told apart"
+        )
     return (
         "memory-safety tells apart segments, frames' return addresses and live heap blocks; "
         f"variables and saved registers of one frame are not told apart for {program.decoder.row.name}"
