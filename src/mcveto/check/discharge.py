@@ -140,12 +140,13 @@ def _rewritten(formulas: Sequence[Formula], *tactics: Any) -> tuple[Formula, ...
 
 
 def _is_equal_as_polynomials(formulas: Sequence[Formula]) -> bool:
-    """Whether formulas contradict each other by equations of polynomials alone. Sums and products whose bytes are taken
-    have names meanwhile. Words of memory are variables, unrelated to each other: that can only hide a contradiction."""
-    taken = (term.arg(0) for term in parts([*formulas]) if term.decl().kind() == z3.Z3_OP_EXTRACT)
-    sums = {term: z3.FreshConst(term.sort()) for term in taken if term.decl().kind() in (z3.Z3_OP_BADD, z3.Z3_OP_BMUL)}
-    equations = [name == term for term, name in sums.items()]
-    rest = _rewritten([z3.substitute(formula, *sums.items()) for formula in formulas] + equations)
+    """Whether formulas contradict each other by equations of polynomials alone. Sums and products have names meanwhile,
+    so that they stay whole where bytes of them are stored and loaded; words of memory are variables that are unrelated
+    to each other: that can only hide a contradiction."""
+    sums = [term for term in parts([*formulas]) if term.decl().kind() in (z3.Z3_OP_BADD, z3.Z3_OP_BMUL)]
+    named = [(term, z3.FreshConst(term.sort())) for term in sums]
+    equations = [name == z3.substitute(term, *(x for x in named if x[1] is not name)) for term, name in named]
+    rest = _rewritten([*(z3.substitute(formula, *named) for formula in formulas), *equations])
     words = [(term, z3.FreshConst(term.sort())) for term in parts([*rest]) if is_word(term)]
     rest = _rewritten([z3.substitute(f, *words) for f in rest], "solve-eqs", z3.With("simplify", som=True))
     return any(map(z3.is_false, rest))
