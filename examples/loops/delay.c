@@ -4,7 +4,7 @@
 
 void program(void) {
   unsigned sent = 0, second = 0, third = 0;
-  for (;;) {
+  while (choice()) {
     unsigned bits = (unsigned)choice();
 #if SAFE
     require((sent & (sent << 1)) == 0);

@@ -73,3 +73,16 @@ def test_frames_of_gcc_on_powerpc(top: str, tmp_path: Path) -> None:
     assert function.saved == {(0, -4)}, "the register is loaded back: it is the function's own to read"
     assert function.formed == {(0, -40), (0, 0)}, "the end that the pointer is compared with is no object"
     assert function.extent((0, -40)) == 20, "up to the pointer, which is a variable"
+
+
+@pytest.mark.parametrize(("distance", "extent"), [(22, 2), (21, 3), (20, None)])
+def test_a_number_is_no_part_of_an_object_that_is_aligned_less(
+    distance: int, extent: int | None, tmp_path: Path
+) -> None:
+    """stwu 1,-48(1); addi 9,1,DISTANCE; stb 3,0(9); stw 3,24(1); addi 1,1,48; blr: the word is written, never read."""
+    code = bytes.fromhex("9421ffd0") + struct.pack(">I", 0x39210000 + distance)
+    code += bytes.fromhex("98690000 90610018 38210030 4e800020")
+    found = FrameLayout(raw_program(tmp_path, "ppc32-be", Spec(), code.ljust(256, b"\0")))
+    function = found.function_at(BASE)
+    assert function is not None and function.formed >= {(0, distance - 48)}
+    assert function.extent((0, distance - 48)) == (extent if extent is not None else 48 - distance)

@@ -175,7 +175,19 @@ class Function:
             found |= {at for (where, at), touch in self.touched.items() if where == root and touch.is_variable}
             self._borders[root] = sorted(found | ({0} if root == ENTRY else set()))
         beyond = [at for at in self._borders[root] if at > distance]
-        return beyond[0] - distance if beyond else None
+        beyond += [at for at in self._numbers(root) if at > distance and self._is_apart(distance, (root, at))]
+        return min(beyond) - distance if beyond else None
+
+    def _numbers(self, root: int) -> list[int]:
+        """Places of numbers that are accessed directly in one way only."""
+        return [at for (where, at), touch in self.touched.items() if where == root and not touch.is_variable]
+
+    def _is_apart(self, distance: int, place: Place) -> bool:
+        """Whether a number cannot be part of an object that begins at a distance: it is aligned, the object is less so,
+        and compilers align objects as they do their parts."""
+        touch = self.touched[place]
+        size = max(touch.reads | touch.writes)
+        return 1 < size <= self.word and place[1] % size == 0 and distance % size != 0
 
 
 class FrameLayout:
