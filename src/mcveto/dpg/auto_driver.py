@@ -71,6 +71,7 @@ RECURSION_AFTER = 2.0
 RECURSION_SHARE = 0.4
 MANY_LOCATIONS = 150
 GIVE_UP_SHARE = 0.4
+SUMMARIES_SHARE = 0.6
 SHALLOW = 3
 EXPLORE_SHARE = 0.3
 VARY_SECONDS = 0.5
@@ -166,7 +167,7 @@ class AutoDriver(Driver):
             self._take_turns(min(BEFORE_SUMMARIES, 0.1 * self._remaining()))
         except Decided as decided:
             return decided.verdict
-        answer = self._by_summaries(self._remaining() * (1 if is_recursive else GIVE_UP_SHARE))
+        answer = self._by_summaries(self._remaining() * (SUMMARIES_SHARE if is_recursive else GIVE_UP_SHARE))
         if answer is not None:
             return answer
         try:
