@@ -38,7 +38,7 @@ from mcveto.dpg.strengthen.pdr import Path, Strengthening, Undecided
 from mcveto.dpg.strengthen.places import Samples
 from mcveto.dpg.strengthen.queries import OutOfTime, Queries
 from mcveto.dpg.strengthen.recombine import recombined
-from mcveto.dpg.strengthen.stages import Stages
+from mcveto.dpg.strengthen.stages import FEW_CLAUSES, Stages
 from mcveto.dpg.strengthen.system import System
 from mcveto.dpg.strengthen.widen import Widening
 from mcveto.logic import terms as t
@@ -52,8 +52,6 @@ FIRST_STEPS = 4000
 FURTHER_STEPS = 400
 DIRECTED_STEPS = 4000
 MAX_LOCATIONS = 1500
-# Conditions of a k-induction that is tried before anything dear.
-FEW_CLAUSES = 24
 DEEPEST_UNFOLDED = 30
 MAX_LEVELS = 200
 LEVELS_AT_ONCE = 3
