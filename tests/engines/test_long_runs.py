@@ -55,6 +55,15 @@ def test_an_input_that_a_loop_counts_to_is_large_but_not_too_large(tmp_path: Pat
     assert 1 << 12 <= item.value < 1 << 20
 
 
+def test_small_numbers_are_tried_one_after_the_other(tmp_path: Path) -> None:
+    # call input; lea edx, [eax-6]; cmp edx, 4; ja +1; target: nop; ret; input: ret
+    subject = program(tmp_path, "e80a000000 8d50fa 83fa04 7701 90 c3 c3", 0x1015, 0x1017)
+    found = LongRuns(subject, 60.0).advance()
+    assert found is not None and found.kind == "violated"
+    (item,) = found.inputs
+    assert 6 <= item.value <= 10
+
+
 def test_a_run_that_ends_elsewhere_proves_nothing(tmp_path: Path) -> None:
     found = LongRuns(program(tmp_path, "c3 90", 0x1009), 60.0).advance()
     assert found is not None

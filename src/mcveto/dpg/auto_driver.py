@@ -38,7 +38,7 @@ from mcveto.dpg.strengthen.pdr import Path, Strengthening, Undecided
 from mcveto.dpg.strengthen.places import Samples
 from mcveto.dpg.strengthen.queries import OutOfTime, Queries
 from mcveto.dpg.strengthen.recombine import recombined
-from mcveto.dpg.strengthen.stages import Stages
+from mcveto.dpg.strengthen.stages import FEW_CLAUSES, Stages
 from mcveto.dpg.strengthen.system import System
 from mcveto.dpg.strengthen.widen import Widening
 from mcveto.logic import terms as t
@@ -52,8 +52,6 @@ FIRST_STEPS = 4000
 FURTHER_STEPS = 400
 DIRECTED_STEPS = 4000
 MAX_LOCATIONS = 1500
-# Conditions of a k-induction that is tried before anything dear.
-FEW_CLAUSES = 24
 DEEPEST_UNFOLDED = 30
 MAX_LEVELS = 200
 LEVELS_AT_ONCE = 3
@@ -71,6 +69,7 @@ RECURSION_AFTER = 2.0
 RECURSION_SHARE = 0.4
 MANY_LOCATIONS = 150
 GIVE_UP_SHARE = 0.4
+SUMMARIES_SHARE = 0.6
 SHALLOW = 3
 EXPLORE_SHARE = 0.3
 VARY_SECONDS = 0.5
@@ -166,7 +165,7 @@ class AutoDriver(Driver):
             self._take_turns(min(BEFORE_SUMMARIES, 0.1 * self._remaining()))
         except Decided as decided:
             return decided.verdict
-        answer = self._by_summaries(self._remaining() * (1 if is_recursive else GIVE_UP_SHARE))
+        answer = self._by_summaries(self._remaining() * (SUMMARIES_SHARE if is_recursive else GIVE_UP_SHARE))
         if answer is not None:
             return answer
         try:

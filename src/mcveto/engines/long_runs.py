@@ -30,8 +30,9 @@ SLICE_SECONDS = 0.3
 FIRST_STEPS = 20_000
 FARTHEST = 1 << 40
 GROWTH = 8
+CONSTANTS_GROW = 1.4
 MAX_RUNS = 40
-SIDE_BY_SIDE = 6
+SIDE_BY_SIDE = 8
 # A replay takes as long again, and somewhat more.
 LONGEST_SHARE = 0.4
 
@@ -77,6 +78,7 @@ class LongRuns:
         self._deadline = time.monotonic() + seconds
         self._seed = seed
         self._made = 0
+        self._constant = 1
         self._limit = FIRST_STEPS
         self._credit = 0.0
         self._started: list[_LongRun] | None = None
@@ -102,7 +104,8 @@ class LongRuns:
             self._started = [self._new()]
         self._credit = min(self._credit, 0) + states * STEPS_PER_STATE
         while self._credit > 0 and time.monotonic() < until:
-            run = next((run for run in self._started if run.steps < self._limit), None)
+            # The newest first: it may end soon, and make room.
+            run = next((run for run in reversed(self._started) if run.steps < self._limit), None)
             if run is None:
                 self._more()
                 continue
@@ -148,9 +151,13 @@ class LongRuns:
     def _new(self) -> _LongRun:
         number = self._made
         self._made += 1
-        # Mostly random inputs, and the two constants that loops wait for.
+        # Random inputs, the two constants that loops wait for, and growing ones: of what takes exponential time in its
+        # argument only small ones are run to the end.
         if number in (1, 2):
             return _LongRun(self._program, _Constant(number - 1))
+        if number > 2 and number % 4 > 1:
+            self._constant = math.ceil(CONSTANTS_GROW * self._constant)
+            return _LongRun(self._program, _Constant(self._constant))
         make = _OfAnySize if number % 2 else InputSource
         return _LongRun(self._program, make((), self._seed + number))
 

@@ -33,6 +33,7 @@ QUICK = (
     "loops/x86-32-O1/clamp-unsafe",
 )
 LONGER = (
+    "arrays/x86-32/all-text-safe-O0",
     "fig10/x86-32/barber",
     "fig10/x86-32/berkeley-fixed",
     "fig10/x86-32/ex8",

@@ -186,13 +186,17 @@ def differences(system: System, cut: Location, places: Sequence[Term]) -> list[T
             continue
         width = one.width
         half = 1 << (width - 1)
-        for form in (t.sub(one, other), t.sub(other, one), t.add(one, other)):
+        total = t.add(one, other)
+        for form in (t.sub(one, other), t.sub(other, one), total):
             seen = [t.signed(value, width) for value in system.samples.values(cut, form)]
             if not seen or form.op == "const" or len(set(seen)) == 1:
                 continue
             limits = sorted({0, *(number for number in numbers.get(width, ()) if -half <= number < half)})
             above = [number for number in limits if number >= max(seen)][:LIMITS_PER_SIDE]
             found += [t.sle(form, t.const(number, width)) for number in above]
+            if form is total:  # a difference is bounded below as the one the other way round
+                below = [number for number in limits if number <= min(seen)][-LIMITS_PER_SIDE:]
+                found += [t.sle(t.const(number, width), form) for number in below]
     return [candidate for candidate in dict.fromkeys(found) if candidate.op != "const"]
 
 

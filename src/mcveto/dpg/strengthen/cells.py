@@ -3,11 +3,14 @@
 A step that stores at base + s*i, i a cell or register, makes base an array of stride s. At every cut point the cells
 from where the loop began up to base + s*h are a segment, h being what moves there (the index itself, another cell such
 as the length) or a number that the program compares with. Of the contents of a segment is proposed what holds in all
-samples: one value, an affine function of the index, bounds, that some number is not among them, an order relation to a
-cell (the maximum so far), equality with the same cell of another array (after a copy); of the cell behind it, one value
-(the end of a text). Cf. Gopan, Reps, Sagiv, "A framework for numeric analysis of array operations" (POPL 2005), which
-folds segments into summary cells; here the segments are guessed from runs and the claim is about one cell of which
-nothing is known (`quantified`).
+samples: one value, an affine function of the index, bounds, that some number is not among them, an order relation to
+the index or to a cell (the maximum so far), equality with the same cell of another array (after a copy); of the cell
+behind it, one value (the end of a text). At a cut point that no run has come to, because it is behind a long loop, what
+is proposed is what the array was like elsewhere.
+
+Cf. Gopan, Reps, Sagiv, "A framework for numeric analysis of array operations" (POPL 2005), which folds segments into
+summary cells; here the segments are guessed from runs and the claim is about one cell of which nothing is known
+(`quantified`).
 """
 
 from __future__ import annotations
@@ -112,6 +115,10 @@ def all_cells(system: System, cut: Location, places: Sequence[Term], exact: bool
                 found.update(dict.fromkeys(_behind(array, end, samples)))
             segment = _Segment(array, t.const(first, bits), end, bits)
             cells = [cell for witness in samples for cell in segment.cells(witness)]
+            if not samples:
+                passed = _Segment(array, segment.start, _address(array, array.index), bits)
+                elsewhere = [witness for found in system.samples.visits.values() for witness in found[-MAX_SAMPLES:]]
+                cells = [cell for witness in elsewhere for cell in passed.cells(witness)]
             if cells:
                 claims = _values(segment, cells, others) if exact else _orders(system, segment, cells, places)
                 for claim in claims:
@@ -185,6 +192,11 @@ class _Segment:
         address = t.add(self.cell, t.const(delta, self.cell.width))
         return t.load(memory, address, self.array.size, self.array.big_endian)
 
+    def index(self, width: int) -> Term:
+        """The number of the cell in the segment."""
+        found = t.lshr(self.offset, t.const(self.array.stride.bit_length() - 1, self.offset.width))
+        return t.extract(found, width - 1, 0) if found.width > width else t.zext(found, width)
+
     def cells(self, witness: Witness) -> list[_Cell]:
         """Some cells of the segment in a sample: its first, middle and last ones."""
         array, bits = self.array, self.cell.width
@@ -234,7 +246,8 @@ def _orders(system: System, segment: _Segment, cells: Sequence[_Cell], places: S
         yield t.sle(t.const(limit, width), word)
     for number in [n for n in (0, *own[:1]) if n not in signed]:
         yield t.ne(word, t.const(number, width))
-    claims: list[Term] = []
+    index = segment.index(width)
+    claims = [t.ult(index, word), t.ule(index, word), t.slt(index, word), t.sle(word, index)]
     for place in places[:MAX_COMPARED]:
         if place.width == width:
             claims += [t.sle(word, place), t.sle(place, word)]
@@ -261,6 +274,4 @@ def _affine(segment: _Segment, word: Term, cells: Sequence[_Cell]) -> Iterator[T
     factor = (other[1] - value) & mask
     added = (value - factor * at) & mask
     if all((factor * k + added) & mask == v for k, v in points):
-        index = t.lshr(segment.offset, t.const(stride.bit_length() - 1, segment.offset.width))
-        index = t.extract(index, width - 1, 0) if index.width > width else t.zext(index, width)
-        yield t.eq(word, t.add(t.mul(t.const(factor, width), index), t.const(added, width)))
+        yield t.eq(word, t.add(t.mul(t.const(factor, width), segment.index(width)), t.const(added, width)))

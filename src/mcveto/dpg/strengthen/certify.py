@@ -21,7 +21,7 @@ from mcveto.logic import terms as t
 from mcveto.logic.terms import Term, free_variables
 
 MAX_LEMMAS = 60
-QUERY_SECONDS = 3.0
+QUERY_SECONDS = 8.0
 
 Cube = tuple[Term, ...]
 

@@ -21,6 +21,7 @@ from mcveto.dpg.location import Location
 from mcveto.dpg.strengthen.big_steps import BigStep
 from mcveto.dpg.strengthen.cubes import conjuncts, some_value
 from mcveto.dpg.strengthen.houdini import Candidates
+from mcveto.dpg.strengthen.queries import Unsat
 from mcveto.dpg.strengthen.system import System
 from mcveto.logic import terms as t
 from mcveto.logic.definition import definition_of
@@ -30,7 +31,7 @@ from mcveto.logic.terms import Term, free_variables
 MAX_K = 5
 MAX_CLAUSES = 160
 MAX_SIZE = 4000
-QUERY_SECONDS = 0.5
+QUERY_SECONDS = 1.5
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,10 @@ def k_inductive(system: System, exits: Iterable[BigStep], most: int = MAX_CLAUSE
     for _ in range(MAX_K):
         added: list[tuple[Location, Term]] = []
         for way in frontier:
-            if _is_excluded(system, found, way):
+            excluded = _is_excluded(system, found, way)
+            if excluded is None:
+                return None
+            if excluded:
                 continue
             known = system.invariants[way.cut]
             # What holds anyway is left out of the guard: a shorter condition, which says the same with the others.
@@ -121,11 +125,13 @@ def _never(literals: Sequence[Term], fresh: Sequence[Term]) -> Term:
     return t.bnot(t.conj(remaining))
 
 
-def _is_excluded(system: System, found: Candidates, way: _Way) -> bool:
-    """Whether what is known and wanted at a cut point already excludes a way to an exit."""
+def _is_excluded(system: System, found: Candidates, way: _Way) -> bool | None:
+    """Whether what is known and wanted at a cut point already excludes a way to an exit; None if nobody knows."""
     if t.FALSE in way.literals:
         return True
     if len(t.postorder(way.literals)) > MAX_SIZE:
-        return False
+        return None
     literals = [*found[way.cut], *way.literals]
-    return system.queries.refutes(literals, False, QUERY_SECONDS, way.cut, system.invariants[way.cut])
+    known = system.invariants[way.cut]
+    answer = system.queries.ask(literals, False, QUERY_SECONDS, way.cut, known, with_model=False)
+    return None if answer is None else isinstance(answer, Unsat)

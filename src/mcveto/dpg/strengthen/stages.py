@@ -21,6 +21,8 @@ from mcveto.logic.terms import Term
 
 EXIT_SECONDS = 3.0
 MAX_BY_MODE = 2500
+# Conditions of a k-induction that is only tried: it should cost little where it fails.
+FEW_CLAUSES = 24
 
 
 class Stages:
@@ -65,8 +67,9 @@ class Stages:
     def later(self) -> Iterator[bool]:
         """The stages that are seldom needed."""
         for candidates in later_candidates(self.system):
+            before = self._count()
             self.keep(candidates)
-            yield self.is_safe()
+            yield self.is_safe() or (self._count() > before and self.by_k_induction(FEW_CLAUSES))
 
     def known_lemmas(self) -> None:
         """What was learned before the graph grew, where it is still inductive."""
@@ -113,5 +116,7 @@ class Stages:
     def keep(self, candidates: Candidates, how: str = "candidates (relations, cases) that are inductive") -> None:
         for cut, found in surviving(self.system, candidates, background=self.system.invariants).items():
             self.system.invariants[cut].update(tightest(found))
-        count = sum(map(len, self.system.invariants.values()))
-        self._record(f"{how}: {count} conditions at {len(self.system.cuts)} cut points")
+        self._record(f"{how}: {self._count()} conditions at {len(self.system.cuts)} cut points")
+
+    def _count(self) -> int:
+        return sum(map(len, self.system.invariants.values()))

@@ -92,7 +92,8 @@ class System:
                 rejected[cut].add(place)
 
     def _sampled(self, cut: Location, universe: Iterable[Term]) -> dict[Term, int]:
-        """The places that had one value at all visits."""
+        """The places that had one value at all visits; where there were none, at those of all cut points."""
+        cuts = [cut] if self.samples.visits[cut] else self.cuts
         live = self._live[cut]
         layout = self.program.decoder.layout
         found: dict[Term, int] = {}
@@ -101,7 +102,7 @@ class System:
                 number = layout.by_name[str(place.data)].number
                 if number not in live or number in self._pointers:
                     continue
-            values = self.samples.values(cut, place)
+            values = [value for where in cuts for value in self.samples.values(where, place)]
             if values and min(values) == max(values):
                 found[place] = values[0]
         return found

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from itertools import repeat
+from types import CodeType
 from typing import Any
 
 from ..operators import FUNCTIONS, HELPERS
@@ -21,6 +23,12 @@ from .tree import Forest, Leave, Site
 from .views import View
 
 _FAILURES = (IndexError, struct.error)
+
+
+@lru_cache(maxsize=256)
+def _code_of(source: str) -> CodeType:
+    """Runs of one program side by side come to the same code."""
+    return compile(source, "<compiled machine code>", "exec")
 
 
 class Unit:
@@ -45,7 +53,7 @@ class Unit:
         self._site_of_line = emitter.site_of_line
         namespace: dict[str, Any] = {name: objects[name] for name in emitter.used if name not in HELPERS}
         namespace.update(HELPERS)
-        exec(compile(self.source, "<compiled machine code>", "exec"), namespace)
+        exec(_code_of(self.source), namespace)
         self._function: Callable[..., tuple[int, dict[str, Any]]] = namespace["unit"]
 
     def run(self, pc: int, fuel: int, registers: dict[int, int], pending: list[int]) -> tuple[int, Site | None]:
