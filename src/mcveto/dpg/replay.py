@@ -15,7 +15,7 @@ from mcveto.program.inputs import InputSource
 from mcveto.program.program import Program
 
 # Steps from which on the compiled machine is the faster one.
-LONG = 5_000
+LONG = 20_000
 
 
 def confirm(program: Program, run: Run, must_match: bool = True) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.execute import Executor, Result, _cells, _choice
 from mcveto.engines.memory import ByteOf, PathMemory, Value
-from mcveto.engines.path import KeyTable, Path
+from mcveto.engines.path import Key, KeyTable, Path
 from mcveto.engines.queries import Model, Queries
 from mcveto.engines.simulation.coarse_executor import MOST_ENTRIES
 from mcveto.engines.simulation.hints import Possible
@@ -30,6 +30,7 @@ from mcveto.machine.pcode import FreshOrigin, Instruction, Transfer
 from mcveto.program.program import Program
 
 LONG_PATH = 60
+LONG_CONDITION = 120
 WIDEST_STORE = 1 << 16
 MOST_LATE = 200
 MOST_CELLS = 24
@@ -262,27 +263,69 @@ def _replace(state: PathState, apply: Callable[[Term], Term]) -> None:
 
 
 def freeze(state: PathState, table: KeyTable) -> None:
-    """Everything that depends on inputs becomes what the inputs make of it."""
+    """What depends on inputs becomes what the inputs make of it, except where it is an input itself: a mode that was
+    set at the beginning is still open when it is asked for behind hundreds of handlers."""
     model = state.model
     assert model is not None
     value = model.value
-    for number, content in state.registers.items():
-        if isinstance(content, Term):
-            state.registers[number] = value(content)
     late = state.memory
+    puts: tuple[tuple[Term, Value, int, int, int], ...] = ()
     if isinstance(late, LateMemory):
         puts, late.late = late.late, ()
-        for address, content, size, _, _ in puts:
-            PathMemory.store(late, value(address), content if isinstance(content, int) else value(content), size)
     cells = state.memory.cells
+    contents = {content for content in state.registers.values() if isinstance(content, Term)}
+    contents |= {cell[0] for cell in cells.values() if type(cell) is ByteOf}
+    contents |= {content for _, content, _, _, _ in puts if isinstance(content, Term)}
+    complex_ones = {content for content in contents if not _is_input(content)}
+    complex_ones |= {address for address, _, _, _, _ in puts}
+    frozen = {key for term in complex_ones for key in table.of(term)}
+    kept = _connected(state.path.terms, {key for term in contents for key in table.of(term)}, frozen, table)
+    apply = Substitution(
+        {key: t.const(value(key), key.width) for key in frozen if isinstance(key, Term) and key.op == "var"}
+    ).apply
+
+    def settled(content: Value) -> Value:
+        if isinstance(content, int):
+            return content
+        return value(content) if content in complex_ones or not table.of(content).isdisjoint(frozen) else content
+
+    for number, content in state.registers.items():
+        state.registers[number] = settled(content)
+    for address, content, size, _, _ in puts:
+        PathMemory.store(late, value(address), settled(content), size)
     for where, cell in cells.items():
         if type(cell) is ByteOf:
-            cells[where] = value(cell[0]) >> 8 * cell[1] & 0xFF
+            word = settled(cell[0])
+            cells[where] = word >> 8 * cell[1] & 0xFF if isinstance(word, int) else ByteOf(word, cell[1])
     path = Path(table)
     memory = state.memory.base
     for place, byte in model.memory.items():
         path.add(t.eq(t.load(memory, t.const(place, memory.address_width), 1, False), t.const(byte, 8)))
-    for variable, content in model.values.items():
+    for variable, number in model.values.items():
         if "!" not in str(variable.data):
-            path.add(t.eq(variable, t.const(content, variable.width)))
+            path.add(t.eq(variable, t.const(number, variable.width)))
+    for term in kept:
+        now = apply(term)
+        if now is not t.TRUE:
+            path.add(now)
     state.path = path
+
+
+def _connected(path: list[Term], open_keys: set[Key], frozen: set[Key], table: KeyTable) -> list[Term]:
+    """The conjuncts about what stays open; where they are long or too many, what they speak of is frozen, too."""
+    while True:
+        kept = [term for term in path if not table.of(term) <= frozen and not table.of(term).isdisjoint(open_keys)]
+        long = [term for term in kept if len(t.postorder([term])) > LONG_CONDITION]
+        if not long and len(kept) <= LONG_PATH // 2:
+            return kept
+        before = len(frozen)
+        frozen |= {key for term in long or kept[-len(kept) // 2 :] for key in table.of(term)}
+        if len(frozen) == before:
+            return kept
+
+
+def _is_input(term: Term) -> bool:
+    """An input, or a part of one."""
+    while term.op in ("extract", "zext", "sext"):
+        term = term.args[0]
+    return term.op == "var" and "!" in str(term.data)

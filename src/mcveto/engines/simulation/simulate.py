@@ -58,6 +58,9 @@ MOST_CHECKPOINTS = 16
 DEEPEST_RECURSION = 12
 # Instructions; what a turn costs that is made once more because a guess was wrong.
 LONG_TURN = 20_000
+# Variables, and the part of all of them, that were made lately.
+LATELY = 5000
+SHARE_OF_LATELY = 10
 
 Apart = tuple[object, ...]
 """A place whose values are kept apart: ("memory", address, size, function) or ("register", number, function)."""
@@ -138,6 +141,10 @@ class Simulation:
         self._order = Order(code.fixed_block, True, program.decoder.row.mode_mask)
         self._relevance = Relevance(program, code.fixed_block)
         self._asks_all = False
+        self._asked: set[int] = set()
+        """Functions of which every branch is asked about."""
+        self._begun: dict[Calls, int] = {}
+        """How many variables there were when a call was made first."""
         self._executor.matters = self._matters
         self._pool: list[tuple[tuple[int, ...], int, Key]] = []
         self._slots: dict[Key, Slot] = {}
@@ -232,7 +239,9 @@ class Simulation:
     def _matters(self, state: PathState) -> bool:
         place = state.place
         # Whether a recursion ends is decided by branches that seem to matter to nobody.
-        return self._asks_all or place is None or place.function in place.within or self._branch_matters(place)
+        if self._asks_all or place is None or place.function in self._asked or place.function in place.within:
+            return True
+        return self._branch_matters(place)
 
     def _branch_matters(self, place: Place) -> bool:
         return self._relevance.matters(self._order, place.function, place.pc)
@@ -276,6 +285,8 @@ class Simulation:
         key = self._key(state)
         if source is not None:
             node = key[1:]
+            if state.calls is not None and state.calls is not source[1]:
+                self._begun.setdefault(state.calls, self._unknowns.count)
             self._edges.append((source, node))  # type: ignore[arg-type]
             if _changed(source[2], key[3]):  # type: ignore[arg-type]
                 assert state.place is not None
@@ -378,6 +389,10 @@ class Simulation:
             serial = self._refine(state)
             if serial is not None:
                 raise Refined(serial)
+        serial = self._ask_around(state) if not self._asks_all else None
+        if serial is not None:
+            del self._hits[place]
+            raise Refined(serial)
         self._searches += 1
         if self._searches <= MOST_SEARCHES:
             seconds = SHARE_OF_SEARCH * (self._deadline - time.monotonic())
@@ -400,6 +415,26 @@ class Simulation:
             raise Refined(0)
         self._open[f"{where} may be reached, but no input was found that does"] = None
         return None
+
+    def _ask_around(self, state: PathState) -> int | None:
+        """From now on asks about every branch of the functions that were entered lately and led here: what is forgotten
+        where a target seems to be reached was mostly forgotten nearby. None if that was done before."""
+        now = self._unknowns.count
+        earliest = now - max(LATELY, now // SHARE_OF_LATELY)
+        functions: set[int] = set()
+        serial = None
+        place, calls = state.place, state.calls
+        while place is not None and calls is not None:
+            begun = self._begun.get(calls, 0)
+            if begun < earliest:
+                break
+            functions.add(place.function)
+            serial = begun
+            place, calls = place.caller, calls.parent
+        if functions <= self._asked:
+            return None
+        self._asked |= functions
+        return serial
 
     def _suspicion(self) -> str:
         return "".join(f"; {reason}" for reason in [*self._open][:1])

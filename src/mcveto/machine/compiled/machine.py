@@ -34,6 +34,8 @@ if TYPE_CHECKING:  # the compiler itself is imported when something gets hot: mo
 
 # Entries of an address before it is compiled.
 HOT = 6
+# Steps for each instruction seen before anything is: in a long way through code that hardly repeats nothing pays off.
+STEPS_EACH = 2
 # Failures of one site before its instruction's accesses are made without assumptions.
 _PATIENCE = 3
 _MAX_UNIT = 600
@@ -108,6 +110,7 @@ class CompiledMachine(Machine):
         self._units_on_page: dict[int, set[Unit]] = {}
         self._run_number = 0
         self._heat: dict[int, int] = {}
+        self._observed = 0
         self._rewrites: dict[int, int] = {}
         self._executed: dict[int, Instruction] = {}
         self._successors: dict[int, dict[int, int]] = {}
@@ -202,6 +205,7 @@ class CompiledMachine(Machine):
 
     def _observe(self, before: int) -> bool:
         """Takes note of a reference step from `before`; whether the place it came to is worth counting."""
+        self._observed += 1
         instruction = self._executed.get(before)
         last = self._last_instruction
         if instruction is not last:
@@ -223,7 +227,12 @@ class CompiledMachine(Machine):
         if came_from is not None and came_from.addresses[0] not in self._units:
             came_from = None
         threshold = HOT if came_from is None else HOT << min(came_from.rebuilt, 8)
-        if heat < threshold or pc in self._uncompiled or self._instruction_at(pc) is None:
+        if (
+            heat < threshold
+            or self._observed < STEPS_EACH * len(self._executed)
+            or pc in self._uncompiled
+            or self._instruction_at(pc) is None
+        ):
             return None
         if self._rewrites.get(pc, 0) > _MAX_REWRITES:
             return None
