@@ -55,6 +55,7 @@ MAX_LOCATIONS = 1500
 DEEPEST_UNFOLDED = 30
 MAX_LEVELS = 200
 LEVELS_AT_ONCE = 3
+LEVELS_BEFORE_DEAR = 6
 FIRST_TURN = 1.0
 LONGEST_TURN = 8.0
 # Of the time that this strategy has taken since the last turn of the others.
@@ -317,14 +318,14 @@ class AutoDriver(Driver):
             return self._certified(system)
         if self._look_behind(stages):
             return []
-        if stages.by_interpolants():
-            return self._certified(system)
-        strengthening = Strengthening(system)
+        strengthening, dear = Strengthening(system), stages.dear()
         found: list[Path] | bool = False
         try:
             while not found and strengthening.level < MAX_LEVELS:
                 found = strengthening.run(LEVELS_AT_ONCE)
                 self._tell()
+                if not found and strengthening.level >= LEVELS_BEFORE_DEAR:
+                    found = next(dear, False)
         finally:
             self.progress.refinements += strengthening.count
             learned = f"{strengthening.count} lemmas up to level {strengthening.level}"

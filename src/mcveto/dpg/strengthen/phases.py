@@ -6,7 +6,8 @@ stage sees what the ones before it left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from mcveto.dpg.location import Location
 from mcveto.dpg.strengthen.accelerate import accelerated
@@ -29,18 +30,9 @@ MAX_UNSURE = 150
 
 def later_candidates(system: System) -> Iterator[Candidates]:
     """Candidates stage by stage; between them the caller keeps what is inductive."""
-    relevant = relevant_places(system.places, system.all_steps())
-    places = {cut: open_places(system, cut, relevant.get(cut, ())) for cut in system.cuts}
+    places = _places(system)
     sampled = system.samples.with_computed(accelerated(system))
-    conditions = comparisons(system)
-
-    def simple(cut: Location) -> list[Term]:
-        """Often not inductive alone: proposed again with what may be missing."""
-        return [
-            *bounds(system, cut, places[cut], LIMITS_PER_SIDE),
-            *relations(system, cut, places[cut]),
-            *holding(system, cut, conditions, system.invariants[cut]),
-        ]
+    simple = partial(_simple, system, places, comparisons(system))
 
     if any(step.state.writes_through_pointers() for step in system.all_steps()):
         for exact in (True, False):
@@ -62,8 +54,28 @@ def later_candidates(system: System) -> Iterator[Candidates]:
         finally:
             system.samples = before
         yield found
+
+
+def with_preconditions(system: System) -> Candidates | None:
+    """Simple candidates, with what must hold a step before; None if there are many."""
+    simple = partial(_simple, system, _places(system), comparisons(system))
     unsure = {
         cut: dict.fromkeys(one for one in simple(cut) if one not in system.invariants[cut]) for cut in system.cuts
     }
-    if sum(map(len, unsure.values())) <= MAX_UNSURE:
-        yield with_earlier(system, unsure)
+    return with_earlier(system, unsure) if sum(map(len, unsure.values())) <= MAX_UNSURE else None
+
+
+def _places(system: System) -> dict[Location, list[Term]]:
+    relevant = relevant_places(system.places, system.all_steps())
+    return {cut: open_places(system, cut, relevant.get(cut, ())) for cut in system.cuts}
+
+
+def _simple(
+    system: System, places: Mapping[Location, list[Term]], conditions: Sequence[Term], cut: Location
+) -> list[Term]:
+    """Often not inductive alone: proposed again with what may be missing."""
+    return [
+        *bounds(system, cut, places[cut], LIMITS_PER_SIDE),
+        *relations(system, cut, places[cut]),
+        *holding(system, cut, conditions, system.invariants[cut]),
+    ]

@@ -14,7 +14,7 @@ from mcveto.dpg.strengthen.candidates import MAX_PLACES, by_mode, open_places, r
 from mcveto.dpg.strengthen.houdini import Candidates, surviving
 from mcveto.dpg.strengthen.interpolants import path_interpolants
 from mcveto.dpg.strengthen.k_induction import MAX_CLAUSES, k_inductive
-from mcveto.dpg.strengthen.phases import later_candidates
+from mcveto.dpg.strengthen.phases import later_candidates, with_preconditions
 from mcveto.dpg.strengthen.places import relevant_places
 from mcveto.dpg.strengthen.system import System
 from mcveto.logic.terms import Term
@@ -59,10 +59,15 @@ class Stages:
             yield self.is_safe()
         yield self.by_k_induction()
 
-    def by_interpolants(self) -> bool:
-        """Whether what interpolants of paths propose excludes every exit, also together with k-induction."""
+    def dear(self) -> Iterator[bool]:
+        """The stages that cost more than a few levels of property-directed strengthening: candidates that are
+        2-inductive, and interpolants of paths, also together with k-induction."""
+        candidates = with_preconditions(self.system)
+        if candidates is not None:
+            self.keep(candidates, "candidates that are 2-inductive")
+            yield self.is_safe() or self.by_k_induction(FEW_CLAUSES)
         self.keep(path_interpolants(self.system, self.open_exits()), "interpolants of paths that are inductive")
-        return self.is_safe() or self.by_k_induction()
+        yield self.is_safe() or self.by_k_induction()
 
     def later(self) -> Iterator[bool]:
         """The stages that are seldom needed."""
