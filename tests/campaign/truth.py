@@ -67,6 +67,7 @@ class Executor:
         self._word = row.address_bytes
         self._order: Any = "big" if row.big_endian else "little"
         self._stop_at = stop_at
+        self._special = {stop_at, program.return_sentinel, *END_ADDRESSES.values()}
         (first,) = (name for name in (row.return_registers[0],))
         self._first = found.registers[first].register
         self._stack = next(r for r in program.space.regions if r.name == "stack")
@@ -180,14 +181,15 @@ class Executor:
             self._resume = True
             engine.emu_stop()
             return
-        self._arrive(address)
-        if self._result:
-            engine.emu_stop()
-            return
-        if address == END_ADDRESSES["input"] and self._program.spec.input_calls:
-            self._resume = True
-            engine.emu_stop()
-            return
+        if self._previous is not None or address in self._special or self._steps >= MAX_STEPS:
+            self._arrive(address)
+            if self._result:
+                engine.emu_stop()
+                return
+            if address == END_ADDRESSES["input"] and self._program.spec.input_calls:
+                self._resume = True
+                engine.emu_stop()
+                return
         self._steps += 1
         self._last, self._last_size = address, size
         try:
