@@ -31,22 +31,17 @@ def polynomial(terms: list[tuple[int, int]], values: list[Any]) -> Any:
     return sum((factor * values[which] for factor, which in terms), z3.BitVecVal(0, 16))
 
 
-@settings(max_examples=60)
-@given(TERMS, TERMS, st.integers(0, 3), st.integers(0, 1), st.integers(0, 16))
-def test_what_is_refuted_has_no_model(one: Any, other: Any, change: int, wrong: int, shift: int) -> None:
+@settings(max_examples=40)
+@given(TERMS, TERMS, st.sampled_from((3, 5, 33, 0xFFFF)), st.integers(0, 1), st.integers(0, 15))
+def test_right_polynomials_are_told_from_wrong_ones(one: Any, other: Any, change: int, wrong: int, shift: int) -> None:
     """The word is a polynomial; a step multiplies it and adds; claimed is a polynomial, maybe a wrong one."""
     before = polynomial(one, VALUES)
-    step = word(0x100) * (1 << shift % 16) + word(0x100) * change + polynomial(other, VALUES)
+    step = word(0x100) * (1 << shift) + word(0x100) * change + polynomial(other, VALUES)
     after = z3.substitute(word(0x100), (MEMORY, stored(MEMORY, 0x100, step)))
-    claimed = before * ((1 << shift % 16) + change) + polynomial(other, VALUES) + wrong
+    claimed = before * ((1 << shift) + change) + polynomial(other, VALUES) + wrong
     formulas = (word(0x100) == before, z3.Not(after == claimed))
-    found = _is_equal_as_polynomials(formulas)
-    assert found == (not wrong)
-    solver = z3.Solver()
-    solver.add(*formulas)
-    if wrong:
-        assert solver.check() == z3.sat
-        assert refuted(Obligation("wrong", formulas, []), Effort(timeout=5)) != "unsat"
+    # A claim that is off by one is broken by every state.
+    assert _is_equal_as_polynomials(formulas) == (not wrong)
 
 
 def test_words_that_overlap_are_not_confused() -> None:

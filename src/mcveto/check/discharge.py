@@ -25,8 +25,6 @@ from mcveto.orphans import in_forks
 from mcveto.program.image import Image
 from mcveto.program.program import Program
 
-MAX_ROUNDS = 1000
-
 
 @dataclass(frozen=True, slots=True)
 class Effort:
@@ -120,11 +118,9 @@ def refuted(obligation: Obligation, effort: Effort) -> str:
             if make is z3.Solver and share < 0.02 and not effort.second and _is_equal_as_polynomials(formulas):
                 return "unsat"
             solver = make()
-            answer = _z3(obligation, solver, timeout)
-            if answer == "sat" or (answer == "unsat" and not effort.second):
-                return answer
-            if answer == "unsat":
-                return _bitwuzla(solver.to_smt2(), effort.timeout)
+            if (answer := _z3(obligation, solver, timeout)) != "unknown":
+                is_asked = answer == "unsat" and effort.second
+                return _bitwuzla(solver.to_smt2(), effort.timeout) if is_asked else answer
         # Not all bytes that are known may have been stated: only a refutation counts.
         if _bitwuzla(solver.to_smt2(), max(timeout, (0.02 if share < 0.02 else 0.3) * effort.timeout)) == "unsat":
             return "unsat"
@@ -144,6 +140,9 @@ def _is_equal_as_polynomials(formulas: Sequence[Formula]) -> bool:
     so that they stay whole where bytes of them are stored and loaded; words of memory are variables that are unrelated
     to each other: that can only hide a contradiction."""
     sums = [term for term in parts([*formulas]) if term.decl().kind() in (z3.Z3_OP_BADD, z3.Z3_OP_BMUL)]
+    products = [term.children() for term in sums if term.decl().kind() == z3.Z3_OP_BMUL]
+    if all(any(z3.is_bv_value(x) and x.as_long().bit_count() == 1 for x in factors) for factors in products):
+        return False  # Only shifts.
     named = [(term, z3.FreshConst(term.sort())) for term in sums]
     equations = [name == z3.substitute(term, *(x for x in named if x[1] is not name)) for term, name in named]
     rest = _rewritten([*(z3.substitute(formula, *named) for formula in formulas), *equations])
@@ -158,7 +157,7 @@ def _z3(obligation: Obligation, solver: Any, timeout: float) -> str:
         return "unsat"
     solver.set("timeout", int(1000 * timeout))
     solver.add(*obligation.formulas)
-    for _ in range(MAX_ROUNDS):
+    for _ in range(1000):
         answer = str(solver.check())
         contradicted = _contradicted(obligation, solver.model()) if answer == "sat" else []
         if not contradicted:
