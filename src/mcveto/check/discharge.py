@@ -113,7 +113,7 @@ def refuted(obligation: Obligation, effort: Effort) -> str:
     formulas = tuple(formula for formula in obligation.formulas if formula is not True)
     obligation = replace(obligation, formulas=formulas if effort.second else _rewritten(formulas))
     for share in (0.005, 0.02, 1.0):
-        timeout = share * effort.timeout
+        timeout = max(0.1, share * effort.timeout)
         for make in (z3.SimpleSolver, z3.Solver):
             if make is z3.Solver and share < 0.02 and not effort.second and _is_equal_as_polynomials(formulas):
                 return "unsat"
