@@ -261,6 +261,10 @@ def test_input() -> None:
         found = call(bound(isa, "fscanf"), [0, DATA, DATA + 16], b"%s\0", [1, 97, 98, 32])
         assert found.result == 1 and found.data(32)[16:19] == b"ab\0"
         assert call(bound(isa, "fscanf"), [0, DATA, DATA + 16], b"%d\0", [0]).result & 0xFFFFFFFF == 0xFFFFFFFF
+        # What is there is no number; that cannot happen to a character.
+        assert call(bound(isa, "fscanf"), [0, DATA, DATA + 16], b"%d\0", [0xFFFF]).result == 0
+        assert call(bound(isa, "scanf"), [DATA, DATA + 16, DATA + 20], b"%d%d\0", [1, 2, 3, 0xFFFF]).result == 1
+        assert call(bound(isa, "scanf"), [DATA, DATA + 16], b"%c\0", [0xFFFF, 65]).result == 1
         assert call(bound(isa, "gets"), [DATA], b"", [97, 10]).data(2) == b"a\0"
         assert call(bound(isa, "gets"), [DATA], b"x", [0xFF00]).data(2) == b"x\0"
         found = call(bound(isa, "fread"), [DATA, 2, 3, 0], b"", [2, 1, 2, 3, 4])
@@ -304,6 +308,7 @@ def test_tables_of_characters(isa: str) -> None:
         function.restype = ctypes.POINTER(ctypes.POINTER(kind))
         table = function()[0]
         program = bound(isa, f"__ctype_{name}_loc")
+        (region,) = (region for region in program.space.regions if region.name == "tables of characters")
         row = program.decoder.row
         order = "big" if row.big_endian else "little"
         found = call(program, [])
@@ -311,6 +316,9 @@ def test_tables_of_characters(isa: str) -> None:
         cell = peek(found.result, row.address_bytes)
         assert cell is not None
         zero = int.from_bytes(cell, order)  # type: ignore[arg-type]
+        for character in (-129, 256):
+            before = zero + size * character - region.start
+            assert any(start <= before and before + size <= end for start, end in region.unspecified), character
         for character in range(-128, 256):
             entry = peek(zero + size * character, size)
             assert entry is not None

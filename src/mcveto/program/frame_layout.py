@@ -179,7 +179,10 @@ class Function:
         return min(beyond) - distance if beyond else None
 
     def _numbers(self, root: int) -> list[int]:
-        """Places of numbers that are accessed directly in one way only."""
+        """Places of numbers that are accessed directly in one way only. Where only addresses of whole objects are
+        formed, an access past the end counts as certain: too much to conclude from an alignment."""
+        if self.forms_whole_objects:
+            return []
         return [at for (where, at), touch in self.touched.items() if where == root and not touch.is_variable]
 
     def _is_apart(self, distance: int, place: Place) -> bool:

@@ -40,7 +40,7 @@ def bind_models(
     if not spec.models:
         return bound
     from mcveto.whilelang.models.catalogue import models
-    from mcveto.whilelang.models.ctype_tables import character_tables
+    from mcveto.whilelang.models.ctype_tables import TABLES_BYTES, character_tables
     from mcveto.whilelang.models.lower_model import REMAINS_BYTES, ModelLowering
 
     row, known = decoder.row, models()
@@ -58,10 +58,10 @@ def bind_models(
             bound.regions.append(RegionSpec(name, start, size, READ | WRITE, b"", unknown))
     constants["ctype_tables"] = 0
     if any(known[name].ctype for _, name in spec.models if name in known):
-        start = constants["ctype_tables"] = data_area(taken, 4096, row.address_bits)
-        taken.append((start, start + 4096))
-        content = character_tables(start, row.address_bytes, "big" if row.big_endian else "little")
-        bound.regions.append(RegionSpec("tables of characters", start, 4096, READ, content))
+        start = constants["ctype_tables"] = data_area(taken, TABLES_BYTES, row.address_bits)
+        taken.append((start, start + TABLES_BYTES))
+        content, gaps = character_tables(start, row.address_bytes, "big" if row.big_endian else "little")
+        bound.regions.append(RegionSpec("tables of characters", start, TABLES_BYTES, READ, content, tuple(gaps)))
     remains = data_area(taken, REMAINS_BYTES, row.address_bits)
     taken.append((remains, remains + REMAINS_BYTES))
     bound.regions.append(RegionSpec(REMAINS, remains, REMAINS_BYTES, READ, b"", ((0, REMAINS_BYTES),)))

@@ -12,6 +12,8 @@ FIRST, LAST = -128, 255
 _UPPER, _LOWER, _DIGITS = range(65, 91), range(97, 123), range(48, 58)
 _LETTERS = {*_UPPER, *_LOWER}
 _PRINTED = range(32, 127)
+TABLES_BYTES = 8192
+_STARTS = (1024, 3072, 5632)
 # In the order of their bits.
 _CLASSES: tuple[frozenset[int], ...] = (
     frozenset(_UPPER),
@@ -29,18 +31,21 @@ _CLASSES: tuple[frozenset[int], ...] = (
 )
 
 
-def character_tables(at: int, word: int, order: Literal["little", "big"]) -> bytes:
-    """What is at `at`: three cells with the addresses of the entries of 0 (classes, upper case, lower case), then the
-    tables."""
-    count = LAST - FIRST + 1
+def character_tables(at: int, word: int, order: Literal["little", "big"]) -> tuple[bytes, list[tuple[int, int]]]:
+    """What is at `at`, and where nobody knows what is there: three cells with the addresses of the entries of 0
+    (classes, upper case, lower case), then the tables, apart from each other."""
     characters = range(FIRST, LAST + 1)
-    classes = b"".join(_class_bytes(character) for character in characters)
     upper = [c - 32 if c in _LOWER else c for c in map(_plain, characters)]
     lower = [c + 32 if c in _UPPER else c for c in map(_plain, characters)]
-    numbers = b"".join((c & 0xFFFFFFFF).to_bytes(4, order) for c in (*upper, *lower))
-    start = at + 4 * word
-    zeros = (start - 2 * FIRST, start + 2 * count - 4 * FIRST, start + 6 * count - 4 * FIRST, 0)
-    return b"".join(address.to_bytes(word, order) for address in zeros) + classes + numbers
+    classes = b"".join(_class_bytes(character) for character in characters)
+    tables = [classes, *(b"".join((c & 0xFFFFFFFF).to_bytes(4, order) for c in case) for case in (upper, lower))]
+    content, gaps, cells = bytearray(), list[tuple[int, int]](), b""
+    for start, table in zip(_STARTS, tables, strict=True):
+        cells += (at + start - FIRST * len(table) // len(characters)).to_bytes(word, order)
+        gaps.append((max(len(content), len(_STARTS) * word), start))
+        content[len(content) :] = bytes(start - len(content)) + table
+    content[: len(cells)] = cells
+    return bytes(content), [*gaps, (len(content), TABLES_BYTES)]
 
 
 def _class_bytes(character: int) -> bytes:

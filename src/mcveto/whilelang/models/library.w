@@ -379,8 +379,9 @@ proc unknown_word() returns r {
   r := r * 65536 + low;
 }
 
-# A conversion may fail, which ends the scan; 0 before the first one is the end of the input. Text is read up to white
-# space (%s) or to the end of the line (%[^\n]), or as far as its width says.
+# A conversion may fail, which ends the scan: where the input ends (0; before the first conversion the result is -1), or
+# because something else is there (65535; not for %s and %c, which take anything). Text is read up to white space (%s) or
+# to the end of the line (%[^\n]), or as far as its width says.
 proc scan(format, a, b, c) returns r {
   k := 0;
   f := Mem(format);
@@ -394,8 +395,8 @@ proc scan(format, a, b, c) returns r {
       long := 0;
       if (f = 108) { long := 1; format := format + 1; f := Mem(format) }
       v := input();
-      if (v = 0) {
-        if (r = 0) { r := -1 }
+      if (v = 0 || v = 65535 && f != 115 && f != 99) {
+        if (v = 0 && r = 0) { r := -1 }
         f := 0
       } else {
         if (k > 2) { x := unsupported() }
