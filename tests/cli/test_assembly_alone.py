@@ -86,6 +86,19 @@ def test_a_pointer_of_which_nothing_is_said_may_point_to_the_return_address(call
     assert "say so: --pointer 3:SIZE" in result.out + result.err
 
 
+@pytest.mark.parametrize("engine", ["dpg", "cegar", "symex", "bmc"])
+def test_of_an_undefined_function_the_answer_says_what_can_be_said(call: Call, tmp_path: Path, engine: str) -> None:
+    """What the hint proposes is possible, and enough."""
+    text = tmp_path / "routine.s"
+    text.write_text(POWERPC.replace("RETURN", "b .L1").replace("cmpwi %cr7,%r31,0", "bl get_state\n\tcmpwi %cr7,%r3,0"))
+    common = ("verify", text, "--entry", "set_label", *EVENTS, "--pointer", "3:1", "--engine", engine)
+    result = call(*common)
+    assert result.code == 5 and "jump to import get_state" in result.first
+    hint = next(line for line in result.out.splitlines() if "get_state is not defined in the file" in line)
+    assert "--input get_state:32" in hint and "--event EVENT=get_state" in hint
+    assert call(*common, "--input", "get_state:32").first == "PROVED"
+
+
 def test_the_certificate_says_who_was_assumed(call: Call, tmp_path: Path) -> None:
     text, proof = routine(tmp_path, True), tmp_path / "proof.json"
     assert call("verify", text, "--entry", "set_label", *EVENTS, "--pointer", "3:1", "--proof", proof).code == 0

@@ -10,6 +10,7 @@ import pytest
 from mcveto.errors import InputFileError, UsageError
 from mcveto.program.exits import run_to_end
 from mcveto.program.image import load_image
+from mcveto.program.image.assembly import with_percent_signs
 from mcveto.program.inputs import InputSource
 from mcveto.program.program import load_program
 from mcveto.program.spec import InputCall, PropertySpec, Spec
@@ -159,6 +160,47 @@ def test_gcc_text_in_intels_syntax(tmp_path: Path) -> None:
         machine = program.machine(InputSource([given]))
         assert run_to_end(program, machine, 100).kind == "halted"
         assert machine.read("RAX") == expected
+
+
+def test_bare_names_of_powerpc_registers() -> None:
+    """What is a register gets its percent sign; what only looks like one, or is defined as something else, does not."""
+    given = rb"""	.set r9,8
+r10 = 11
+r12:	lwz r0,8(r31)
+.L2:	stw r3,4(r1); stw %r4,r5x(r6)
+	.long r3
+	.ascii "r3 r4"
+	addi \r3,r10,r9
+	bl r12
+	lfd f1,0(r2)
+	lis r3,r7@ha
+	b .Lr3
+"""
+    assert with_percent_signs(given) == (
+        rb"""	.set r9,8
+r10 = 11
+r12:	lwz %r0,8(%r31)
+.L2:	stw %r3,4(%r1); stw %r4,r5x(%r6)
+	.long r3
+	.ascii "r3 r4"
+	addi \r3,%r11,%r8
+	bl r12
+	lfd %f1,0(%r2)
+	lis %r3,r7@ha
+	b .Lr3
+"""
+    )
+
+
+@needs_assembler
+def test_powerpc_text_means_the_same_however_registers_are_written(tmp_path: Path) -> None:
+    expected = load_image(written(tmp_path, POWERPC))
+    bare = POWERPC.replace("%r", "r").replace("%cr", "cr")
+    assert bare != POWERPC
+    numbers = "".join(f"\t.set r{number},{number}\n" for number in range(32)) + bare
+    for name, text in (("bare.s", bare), ("numbers.s", numbers)):
+        image = load_image(written(tmp_path, text, name))
+        assert [segment.content for segment in image.segments] == [segment.content for segment in expected.segments]
 
 
 @needs_assembler

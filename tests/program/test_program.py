@@ -60,7 +60,15 @@ def test_concrete_and_symbolic_runs_agree(path: Path) -> None:
         assert all(execution.evaluator.value(item.term) == 1 for item in execution.path)
 
 
-@pytest.mark.parametrize("path", CHECKSUMS, ids=name_of)
+# Code that was not optimised runs for millions of steps: of one instruction set always, of all in the slow tests.
+UNOPTIMISED = [path for path in CHECKSUMS if path.stem.endswith("-O0") and not path.stem.startswith("ppc32-be")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=pytest.mark.slow) if path in UNOPTIMISED else path for path in CHECKSUMS],
+    ids=name_of,
+)
 def test_checksum(path: Path) -> None:
     """The same C program gives the same result on every instruction set."""
     program = load(path)

@@ -73,18 +73,46 @@ def test_operators_compute_the_same_in_c(tmp_path: Path, constants: bool) -> Non
                 functions.append(f"static u128 f{len(functions)}(void) {{\n{names}{body}  return {text};\n}}")
                 mask = (1 << bits) - 1
                 expected.append(FUNCTIONS[opcode](values, (1 << out) - 1, mask, 1 << (bits - 1), bits))
-    source = tmp_path / "operators.c"
+    found = computed(functions, tmp_path)
+    wrong = [functions[at] for at, (a, b) in enumerate(zip(found, expected, strict=True)) if a != b]
+    assert not wrong, "\n".join(wrong[:5])
+
+
+def computed(functions: list[str], folder: Path) -> list[int]:
+    """What C functions f0, f1, … return when they are compiled and called."""
+    source = folder / "operators.c"
     calls = "\n".join(f"  show(f{number}());" for number in range(len(functions)))
     parts = [c_runtime.TYPES, "#include <stdio.h>\n", c_runtime.WIDE_TYPES, *map(c_runtime.operators, (32, 64, 128))]
     show = 'static void show(u128 v) { printf("%llx %llx\\n", (unsigned long long)(v >> 64), (unsigned long long)v); }'
     source.write_text("".join(parts) + "\n".join(functions) + f"\n{show}\nint main(void) {{\n{calls}\n}}\n")
-    output = tmp_path / "operators"
+    output = folder / "operators"
     done = subprocess.run([*compiler(), *WARNINGS, str(source), "-o", str(output)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:2000]
     printed = subprocess.run([str(output)], capture_output=True, text=True, check=True).stdout.splitlines()
-    found = [int(high, 16) << 64 | int(low, 16) for high, low in (line.split() for line in printed)]
-    wrong = [functions[at] for at, (a, b) in enumerate(zip(found, expected, strict=True)) if a != b]
-    assert not wrong, "\n".join(wrong[:5])
+    return [int(high, 16) << 64 | int(low, 16) for high, low in (line.split() for line in printed)]
+
+
+def test_parts_of_two_values_side_by_side(tmp_path: Path) -> None:
+    """Both together are wider than anything in C; what is taken out of them is not."""
+    generator = random.Random(9)
+    functions: list[str] = []
+    expected: list[int] = []
+    for low_bits in (64, 128):
+        for bits in (8, 64, 128):
+            for shift in (*range(0, low_bits + 129 - bits, 40), low_bits, low_bits - bits // 2):
+                high, low = generator.getrandbits(128), generator.getrandbits(low_bits)
+                declared: list[str] = []
+                graph = Graph()
+                expressions = Expressions(lambda number: (f"c{number}", 128), declared.append)
+                pair = graph.concatenate(graph.cell(0, 128), graph.cell(1, low_bits), low_bits)
+                node = graph.extract(pair, shift, bits)
+                expressions.count([node])
+                text = expressions.text(node, 128)
+                names = f"  u128 c0 = {_literal(high)}, c1 = {_literal(low)};\n  (void)c0; (void)c1;\n"
+                lines = "".join(f"  {line}\n" for line in declared)
+                functions.append(f"static u128 f{len(functions)}(void) {{\n{names}{lines}  return {text};\n}}")
+                expected.append((high << low_bits | low) >> shift & ((1 << bits) - 1))
+    assert computed(functions, tmp_path) == expected
 
 
 def _literal(value: int) -> str:

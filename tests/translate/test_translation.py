@@ -119,7 +119,9 @@ def test_sixty_thousand_lines(tmp_path: Path) -> None:
     lines = 0
     for copies in (20, 60_000 // len(text.splitlines()) + 1):
         parts = [
-            re.sub(names, rf"\1_{copy}", re.sub(r"\.L(\w+)", rf".L\1_{copy}", text)).replace('.file\t"memname.c"', "")
+            re.sub(names, rf"\1_{copy}", re.sub(r"\.L([\w.]+)", rf".L\1_{copy}", text)).replace(
+                '.file\t"memname.c"', ""
+            )
             for copy in range(copies)
         ]
         path = tmp_path / f"{copies}.s"

@@ -20,6 +20,7 @@ from mcveto.machine.isa.table import IsaRow
 from mcveto.machine.pcode import Instruction, Op
 from mcveto.program.exits import exit_convention
 from mcveto.program.program import Program
+from mcveto.property.entry_return import Update, before_returns
 
 EVENT = "system call"
 
@@ -107,14 +108,17 @@ def is_system_call(op: Op) -> bool:
 
 
 class WatchingDecoder(Decoder):
-    """A decoder that puts operations before every system call. `places` are where it did. It shares the translators of
-    another one for the same instruction set, which are costly to make."""
+    """A decoder that puts operations before every system call (`places` are where it did), and others before every
+    return. It shares the translators of another one for the same instruction set, which are costly to make."""
 
-    def __init__(self, row: IsaRow, like: Decoder, updates: tuple[tuple[Op, ...], ...] = ()) -> None:
+    def __init__(self, row: IsaRow, like: Decoder) -> None:
         assert (row.sleigh, row.modes) == (like.row.sleigh, like.row.modes)
         self._like = like
         super().__init__(row)
-        self.updates = updates
+        self.updates: tuple[tuple[Op, ...], ...] = ()
+        self.at_returns: tuple[Update, ...] = ()
+        if isinstance(like, WatchingDecoder):
+            self.updates, self.at_returns = like.updates, like.at_returns
         self.places: dict[int, tuple[str, ...]] = {}
 
     def _translator(self, mode: int, block: bool) -> Any:
@@ -127,7 +131,7 @@ class WatchingDecoder(Decoder):
         return instruction
 
     def _decode_new(self, pc: int, code: bytes) -> Instruction:
-        found = super()._decode_new(pc, code)
+        found = before_returns(super()._decode_new(pc, code), self.at_returns)
         calls = [index for index, op in enumerate(found.ops) if is_system_call(op)]
         if not self.updates or not calls:
             return found

@@ -150,6 +150,10 @@ class Expressions:
             return (name if bits == held else f"(u{held}){name}"), held
         if node.op in _SHIFTS:
             return self._shift(node)
+        if node.op == "INT_AND" and node.width <= WIDEST < max(argument.width for argument in node.args):
+            part = self._part_of_pair(node)
+            if part is not None:
+                return part
         if node.op == "INSERT":
             bits = type_bits(max(node.out_bits, node.width))
             low, size = node.value >> 16, node.value & 0xFFFF
@@ -167,6 +171,31 @@ class Expressions:
         if node.op not in TEMPLATES:
             raise Unsupported(f"operation {node.op}")
         return self._operator(node)
+
+    def _part_of_pair(self, node: Node) -> tuple[str, int] | None:
+        """Bits out of the middle of two values side by side (vectors); the pair itself is too wide for C."""
+        pair, mask = node.args
+        shift = 0
+        if pair.op == "INT_RIGHT" and pair.args[1].op == "CONST":
+            pair, shift = pair.args[0], pair.args[1].value
+        if pair.op != "PIECE" or mask.op != "CONST" or mask.value & (mask.value + 1):
+            return None
+        (high, low), low_bits, count = pair.args, pair.value, mask.value.bit_length()
+        if max(high.width, low.width, count) > WIDEST:
+            return None
+        if shift >= low_bits:
+            text = self._right(high, shift - low_bits)
+        elif shift + count <= low_bits:
+            text = self._right(low, shift)
+        else:
+            text = f"({self._right(low, shift)} | ({self.text(high, WIDEST)} << {low_bits - shift}))"
+        return f"({text} & {constant(mask.value, WIDEST)})", WIDEST
+
+    def _right(self, value: Node, amount: int) -> str:
+        text = self.text(value, WIDEST)
+        if amount >= WIDEST:
+            return constant(0, WIDEST)
+        return f"({text} >> {amount})" if amount else text
 
     def _operator(self, node: Node) -> tuple[str, int]:
         template = TEMPLATES[node.op]

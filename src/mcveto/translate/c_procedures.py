@@ -5,6 +5,9 @@ passes between procedures, so that the C stack is only a convenience: a procedur
 `mc_pc`; one that is left by a jump elsewhere returns, and whoever called it sees that `mc_pc` is not where it expected
 to go on and dispatches again, up to the loop in `mc_run`. Returns to other places than the caller, tail calls, jumps
 into the middle of procedures and recursion deeper than the C stack allows all come out right in this way.
+
+For a verifier a return address is a value in memory, and that every call may go on anywhere more than it can explore.
+Its task says instead that coming back to another place is an error, and a jump elsewhere is a call (MC_BACK, MC_LEAVE).
 """
 
 from __future__ import annotations
@@ -159,6 +162,7 @@ class ProcedurePrinter:
         yield "  }"
         inside = f"{self.address_text()} - {self.number(procedure.start)} < "
         yield f"  if ({inside}{self.number(procedure.end - procedure.start)}) mc_nowhere();"
+        yield "  MC_LEAVE();"
         yield "  return;"
         for at, pc in enumerate(procedure.pcs):
             following = procedure.pcs[at + 1] if at + 1 < len(procedure.pcs) else None
@@ -213,7 +217,7 @@ class ProcedurePrinter:
             back = self._return_point(translated)
             if target != back:
                 yield from self._call(target)
-                yield f"if (mc_pc != {self.number(back)}) goto mc_dispatch;"
+                yield f"MC_BACK({self.number(back)});"
             target = back
         if target is None:
             yield "goto mc_dispatch;"

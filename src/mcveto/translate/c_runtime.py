@@ -89,10 +89,22 @@ def fault_kinds() -> str:
 
 
 ENDS = """\
+#ifdef MC_RUN
+#define MC_FOLLOW 1
+#endif
+#ifdef MC_FOLLOW /* control goes where the machine goes, however deep and whatever the return addresses are */
 #define MC_MAX_DEPTH 256u
 #define MC_CALL(procedure) do { if (mc_depth < MC_MAX_DEPTH) { mc_depth++; procedure(); mc_depth--; } } while (0)
-#define MC_AT(address) (mc_at = (address))
+#define MC_LEAVE() ((void)0)
+#define MC_ASTRAY() ((void)0)
 static MC_UNUSED u32 mc_depth;
+#else /* calls are calls of C; a return to another place than the caller is an error */
+#define MC_CALL(procedure) procedure()
+#define MC_LEAVE() mc_enter()
+#define MC_ASTRAY() mc_astray()
+#endif
+#define MC_BACK(address) do { if (mc_pc != (address)) { MC_ASTRAY(); goto mc_dispatch; } } while (0)
+#define MC_AT(address) (mc_at = (address))
 ADDRESS mc_pc; /* the program counter, whenever control passes between procedures */
 ADDRESS mc_at; /* the last instruction that could trap */
 u64 mc_taken;  /* the input read last */
@@ -161,6 +173,10 @@ static MC_UNUSED _Noreturn void mc_unknown_target(void) {
 }
 static MC_UNUSED _Noreturn void mc_modified(ADDRESS pc) {
   mc_at = pc;
+  mc_unsupported();
+}
+static MC_UNUSED _Noreturn void mc_astray(void) {
+  mc_at = mc_pc;
   mc_unsupported();
 }
 static MC_UNUSED u64 mc_any(u32 bits) {

@@ -20,7 +20,7 @@ from mcveto.machine.pcode import Instruction, Space, Transfer
 from mcveto.program.program import Program
 
 from .c_instruction import InstructionPrinter, Translated
-from .constants import after
+from .constants import after, table_behind
 
 # So many zero bytes, or zeros up to the end, are padding and no code, whatever they decode to.
 _PADDING = 16
@@ -58,6 +58,7 @@ class Discovery:
         self._covered = {region.start: bytearray(region.size) for region in self._regions}
         self._complaints: dict[int, str] = {}
         self._hooks = program.hooks
+        self._doubtful: set[int] = set()
         self.code = Code()
 
     def run(self) -> Code:
@@ -70,8 +71,13 @@ class Discovery:
         for pc in sorted(self.code.starts | self.code.targets):
             self._follow(pc)
         for pc in self._constants_in_data():
-            self._follow(pc)
+            if self._is_doubtful(pc, 0):
+                self._doubtful.add(pc)
+            else:
+                self._follow(pc)
         self._sweep()
+        for pc in sorted(self._doubtful):
+            self._follow(pc)
         self.code.targets &= self.code.instructions.keys()
         self.code.starts &= self.code.instructions.keys()
         return self.code
@@ -91,9 +97,10 @@ class Discovery:
                     self.code.targets.add(pc)
                 else:
                     yield pc
-        for address in image.function_starts:
+        for address in sorted({*image.function_starts, *image.code_starts}):
             pc = address | self._mode_near(address)
-            if self._region(self._row.code_address(pc)) is not None:
+            place = self._row.code_address(pc)
+            if self._region(place) is not None and place % self._row.alignment == 0:
                 yield pc
 
     def _mode_near(self, address: int) -> int:
@@ -180,11 +187,32 @@ class Discovery:
                     pending.append((following, {}))
                 elif end.target is not None:
                     pending.append((end.target, known))
+            for target in table_behind(way, self._row.code_address(following), self._number_at):
+                self.code.targets.add(target)
+                pending.append((target, {}))
             direct = {end.target for end in translated.ends()}
             for constant in sorted({*self._constants(instruction), *made} - direct - {following}):
                 if constant >= _LOWEST and self._region(self._row.code_address(constant)) is not None:
                     self.code.targets.add(constant)
-                    pending.append((constant, {}))
+                    if self._is_doubtful(constant, pc):
+                        self._doubtful.add(constant)
+                    else:
+                        pending.append((constant, {}))
+
+    def _is_doubtful(self, constant: int, mentioned_by: int) -> bool:
+        """Whether a constant is more likely the address of data between Thumb code than that of ARM code.
+
+        Followed at once, it would hide the code that is there: its bytes would count as translated.
+        """
+        mode = self._row.mode_mask
+        return bool(mode and not constant & mode and (self._program.entry | mentioned_by) & mode)
+
+    def _number_at(self, address: int, size: int) -> int | None:
+        region = self._region(address)
+        if region is None:
+            return None
+        content = region.content[address - region.start : address - region.start + size]
+        return int.from_bytes(content, "big" if self._row.big_endian else "little") if len(content) == size else None
 
     def _constants(self, instruction: Instruction) -> Iterator[int]:
         """Constants among the operands that could be code addresses."""

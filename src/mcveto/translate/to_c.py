@@ -136,7 +136,10 @@ class CTranslation:
         yield ""
         yield from self._reset()
         yield f"static u{self._bits} mc_entry = {self._number(self._program.entry)};"
-        yield "static void mc_run(void) {\n  mc_pc = mc_entry;\n  for (;;) mc_enter();\n}"
+        yield "static void mc_run(void) {\n  mc_pc = mc_entry;\n  for (;;) {\n    mc_enter();"
+        sentinel = self._number(self._program.return_sentinel)
+        yield f"#ifndef MC_FOLLOW\n    if ({self._procedure_printer.address_text()} != {sentinel}) mc_astray();\n#endif"
+        yield "  }\n}"
         yield from self._tables()
         yield c_runtime.run_harness(self._bits, self._pointers)
 

@@ -107,9 +107,35 @@ _INTEL = (
 _MERGEABLE = re.compile(rb'^(\s*\.section\s+[^,\n]+,\s*"[a-zA-Z]*?)MS?([a-zA-Z]*",\s*[@%]progbits),\s*\d+', re.M)
 
 
-def in_clangs_words(data: bytes) -> bytes:
+# `r3` for `%r3` or `3`, as handwritten PowerPC has it (GNU's -mregnames); neither part of a name nor a macro's `\r3`.
+_REGISTER = re.compile(rb"(?<![%\w.$@\\])[rf](?:[12]?\d|3[01])(?![\w.$@:])")
+_DIRECTIVE = re.compile(rb"\s*(?:[\w.$]+:\s*)*(?:\.(?![\w.$]*:)|#|[\w.$]+\s*=)")
+_REGISTER_NUMBER = re.compile(rb"^\s*(?:\.(?:set|equ)\s+([rf]\d+)\s*,|([rf]\d+)\s*=)\s*(\d+)\s*(?:[#;/].*)?$", re.M)
+_OTHERWISE_DEFINED = re.compile(
+    rb"^\s*(?:([rf]\d+):|\.(?:set|equ|comm|lcomm|globl|global|extern|type)\s+([rf]\d+)\b|([rf]\d+)\s*=|#\s*define\s+([rf]\d+)\b)",
+    re.M,
+)
+
+
+def with_percent_signs(data: bytes) -> bytes:
+    """PowerPC text in which bare names of registers are such. A name that the text gives a number is that number's; one
+    that it defines as anything else is left alone."""
+    numbers = {one or other: number for one, other, number in _REGISTER_NUMBER.findall(data)}
+    taken = {name for names in _OTHERWISE_DEFINED.findall(data) for name in names if name} - numbers.keys()
+
+    def renamed(match: re.Match[bytes]) -> bytes:
+        name = match[0]
+        return name if name in taken else b"%" + name[:1] + numbers.get(name, name[1:])
+
+    return b"\n".join(line if _DIRECTIVE.match(line) else _REGISTER.sub(renamed, line) for line in data.split(b"\n"))
+
+
+def in_clangs_words(data: bytes, isa: str) -> bytes:
     """The text with what gcc and clang say differently as clang says it."""
     data = _MERGEABLE.sub(rb"\1\2", data)
+    # Text that includes another gets the names of its registers from there, most likely.
+    if isa.startswith("ppc") and not re.search(rb"^\s*#\s*include\b", data, re.M):
+        data = with_percent_signs(data)
     if b".intel_syntax" in data:
         for pattern, replacement in _INTEL:
             data = pattern.sub(replacement, data)
@@ -124,7 +150,7 @@ def _assemble(request: LoadRequest, isa: str) -> bytes:
     with tempfile.TemporaryDirectory(prefix="mcveto-") as scratch:
         source = Path(scratch) / f"text{'.S' if request.path.endswith('.S') else '.s'}"
         output = Path(scratch) / "text.o"
-        source.write_bytes(in_clangs_words(without_debugging(request.data)))
+        source.write_bytes(in_clangs_words(without_debugging(request.data), isa))
         folder = Path(request.path).resolve().parent
         triple, *flags = _TRIPLES[isa]
         command = [sys.executable, "-m", "ziglang", "cc", "-target", triple, *flags]

@@ -23,6 +23,7 @@ from mcveto.program.image.elf_reader import (
     PT_INTERP,
     PT_LOAD,
     SHF_ALLOC,
+    SHF_EXECINSTR,
     SHT_DYNSYM,
     SHT_REL,
     SHT_RELA,
@@ -106,6 +107,7 @@ def _load_program(elf: ElfFile) -> Image:
         thumb_entry=thumb,
         thumb_symbols=symbols.thumb,
         frame_table=_frame_table(elf, memory, bias),
+        code_starts=_code_starts(elf, dynamic, bias),
         objects=symbols.objects,
     )
 
@@ -203,6 +205,15 @@ def _forget_start_up_relocations(elf: ElfFile, memory: Memory, notes: Notes) -> 
                 f"the cell at {relocation.offset:#x} is set by start-up code: unspecified",
                 "cell set by start-up code",
             )
+
+
+def _code_starts(elf: ElfFile, dynamic: Dynamic | None, bias: int) -> tuple[int, ...]:
+    """Stripped files have no symbols for the start-up code, and nothing calls it; sections of code lie apart."""
+    code = SHF_ALLOC | SHF_EXECINSTR
+    starts = {section.address for section in elf.sections if section.flags & code == code and section.size}
+    if dynamic is not None:
+        starts.update(dynamic.startup_functions)
+    return tuple(sorted((start + bias) % (1 << elf.bits) for start in starts))
 
 
 def _frame_table(elf: ElfFile, memory: Memory, bias: int) -> tuple[int, int] | None:

@@ -23,6 +23,7 @@ from mcveto.program.image.elf_relocate import Relocation, Relocator, Target
 from mcveto.program.image.elf_symbols import is_thumb
 from mcveto.program.image.memory import Memory, Notes
 
+_INIT, _FINI = 12, 13
 _HASH, _STRTAB, _SYMTAB, _RELA, _RELASZ, _STRSZ, _REL, _RELSZ = 4, 5, 6, 7, 8, 10, 17, 18
 _PLTRELSZ, _PLTGOT, _PLTREL, _JMPREL, _RELRSZ, _RELR = 2, 3, 20, 23, 35, 36
 _GNU_HASH, _FLAGS_1 = 0x6FFFFEF5, 0x6FFFFFFB
@@ -62,6 +63,11 @@ class Dynamic:
     @property
     def got(self) -> int | None:
         return self.tags[_PLTGOT] + self.bias if _PLTGOT in self.tags else None
+
+    @property
+    def startup_functions(self) -> list[int]:
+        """What the loader calls at the beginning and at the end; addresses as in the file."""
+        return [self.tags[tag] for tag in (_INIT, _FINI) if self.tags.get(tag)]
 
     def exported(self) -> list[Symbol]:
         """The dynamic symbols, as many as the hash tables say there are."""

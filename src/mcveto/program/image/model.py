@@ -88,6 +88,9 @@ class Image:
     yet no access is a fault: code and data exist in another module and are simply not known."""
     frame_table: tuple[int, int] | None = None
     """Address range of the `.eh_frame` data, when there is one."""
+    code_starts: tuple[int, ...] = ()
+    """Where code begins according to section headers and the dynamic table, as far as the file has them; a hint. An odd
+    address of an ARM file is Thumb."""
     text: str = field(default="", repr=False)
     """The source of which this is the translation, where there is one (While programs)."""
     objects: Mapping[int, int] = field(default_factory=dict, repr=False)
