@@ -41,7 +41,7 @@ from mcveto.program.jump_targets import JumpTargets
 from mcveto.program.program import Program
 
 # Registers that a function gives back as they were.
-_CALLEE_SAVED = {
+CALLEE_SAVED = {
     "x86-32": ("EBX", "ESI", "EDI", "EBP"),
     "x86-64": ("RBX", "RBP", "R12", "R13", "R14", "R15"),
     "ppc32-be": tuple(f"r{n}" for n in range(14, 32)),
@@ -200,7 +200,7 @@ class FrameLayout:
         self._row = row = decoder.row
         self._word = row.address_bytes
         self.pointer = decoder.registers[row.stack_pointer]
-        self.saved_registers = [decoder.registers[name] for name in _CALLEE_SAVED.get(row.name, ())]
+        self.saved_registers = [decoder.registers[name] for name in CALLEE_SAVED.get(row.name, ())]
         general = [decoder.registers[name] for name in row.general]
         self._registers = FrameRegisters(
             self.pointer,

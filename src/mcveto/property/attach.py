@@ -77,7 +77,9 @@ class Attached:
         return None if guarded is None else replace(self, program=guarded.program, guarded=guarded)
 
     def explained(self, verdict: Verdict) -> Verdict:
-        """A violation by one of the properties' targets, told as the property's."""
+        """A violation by one of the properties' targets, told as the property's; what a user could add."""
+        if verdict.kind == "unknown":
+            return replace(verdict, warnings=(*verdict.warnings, *self._undefined_function(verdict.reason)))
         if verdict.kind == "violated" and verdict.about == "return-address":
             return replace(verdict, warnings=(*verdict.warnings, *self._pointers_to_the_stack(verdict)))
         if verdict.kind != "violated" or verdict.at is None or verdict.at not in self.errors:
@@ -90,6 +92,17 @@ class Attached:
         places = {f"undefined value at {pc:#x}": f"choice of property {about} at {pc:#x}" for pc in watched}
         inputs = tuple(replace(item, where=places.get(item.where, item.where)) for item in verdict.inputs)
         return replace(verdict, about=about, reason=reason, inputs=inputs)
+
+    def _undefined_function(self, reason: str) -> tuple[str, ...]:
+        """Calling a function that is not in the file ends a path as not supported until somebody says what it does."""
+        found = re.search(r"\bjump to import (\S+?)(?=[\s,;)]|$)", reason)
+        if found is None or found[1] not in self.program.image.imports:
+            return ()
+        name = found[1]
+        ways = [f"--input {name}:32 (it returns anything)", f"--halt {name} (it does not return)"]
+        ways += [f"--assume {name} (its argument is not zero)"]
+        ways += [f"--event EVENT={name}"] if self.names else []
+        return (f"{name} is not defined in the file; say what it does: {', '.join(ways)}",)
 
     def _pointers_to_the_stack(self, verdict: Verdict) -> tuple[str, ...]:
         """A return that goes astray because an argument points to the return address: few mean that to be possible."""

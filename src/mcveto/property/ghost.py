@@ -9,7 +9,8 @@ targets.
 Transitions are tested in the order of the file. Of several that are enabled any may be taken: a later one takes over
 from an earlier one if a fresh bit says so, except where the two exclude each other. `any` is understood where it says
 "or stay": a transition from a state to itself; watching every instruction is refused. A text is compared with what a
-pointer points to, byte by byte. System calls are watched wherever they are decoded (see `system_calls`).
+pointer points to, byte by byte. System calls, and the return of the function that a run begins in where its body is not
+certain, are watched wherever they are decoded (see `system_calls`, `entry_return`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from mcveto.machine.isa.overlay import replaced
 from mcveto.machine.memory import EXECUTE, READ, RegionSpec
 from mcveto.machine.pcode import Instruction, Op, Space, Varnode
 from mcveto.program.program import Program
+from mcveto.property.entry_return import before_returns
 from mcveto.property.points import Calls, Place, instruction_at, places
 from mcveto.property.system_calls import WatchingDecoder, convention_of, number_of
 from mcveto.property.typestate import (
@@ -45,6 +47,7 @@ _STATE_BYTES = 4
 _TEMPORARIES = 1 << 20
 # Of a function whose returns are known by its calls: a run is outside, has called it, or has entered it.
 _OUTSIDE, _CALLED, _ENTERED = 0, 1, 2
+_END = Point(PointKind.RETURN, "main")
 _OPCODES = {
     Relation.EQUAL: "INT_EQUAL",
     Relation.DIFFERENT: "INT_NOTEQUAL",
@@ -98,9 +101,7 @@ class _Compiler:
         self._calls = self._uncertain_calls()
         extra = [(self.state_cell, _STATE_BYTES), *((cell, self.word) for cell in self.cells.values())]
         extra += [(cell, 1) for cell in self._calls.values()]
-        watching = program.decoder
-        self._others = watching.updates if isinstance(watching, WatchingDecoder) else ()
-        self.decoder = WatchingDecoder(replace(row, extra=(*row.extra, *extra)), watching, self._others)
+        self.decoder = WatchingDecoder(replace(row, extra=(*row.extra, *extra)), program.decoder)
         self.states = {name: index for index, name in enumerate(automaton.states)}
         self.area = program.free_area(_AREA)
 
@@ -145,9 +146,11 @@ class _Compiler:
 
     def compile(self) -> Watched:
         program = replace(self.original, decoder=self.decoder)
-        hooks = dict(program.hooks)
         observed: list[str] = []
         used = self._used()
+        ends = [tuple(self._update(event, point, at_end=True)) for event, point in self._at_end()]
+        self.decoder.at_returns += tuple(ends)
+        hooks = {pc: before_returns(hook, ends) for pc, hook in program.hooks.items()}
         for calls, cell in self._calls.items():
             for pc in calls.pcs:
                 called = self._phase_ops(cell, None, _CALLED)
@@ -164,6 +167,9 @@ class _Compiler:
                     both = f"'{taken[place]}' and '{event}'"
                     raise UsageError(f"property {self.automaton.name}: {both} happen at the same place, {place.pc:#x}")
                 taken[place] = event
+                if place.pc == program.return_sentinel:
+                    observed.append(f"{event} at the return of the entry")
+                    continue
                 instruction = hooks.get(place.pc) or instruction_at(program, place.pc, event)
                 update = self._update(event, point)
                 if place.behind is not None:
@@ -203,6 +209,13 @@ class _Compiler:
             events[place.pc] = (*events.get(place.pc, ()), event)
         return Watched(watched, errors, events, tuple(system_calls), self.state_cell)
 
+    def _at_end(self) -> list[tuple[str, Point]]:
+        """The events that are the return of the function that runs begin in."""
+        sentinel = self.original.return_sentinel
+        return [
+            (event, point) for event, found in self._found.items() for place, point in found if place.pc == sentinel
+        ]
+
     def _target(self, error: str) -> int:
         return self.area + _SPACING * list(self.automaton.errors).index(error)
 
@@ -223,7 +236,7 @@ class _Compiler:
             if points:
                 updates.append(tuple(self._update(event, points[0], found[event])))
         # One call may be the event of several automata: each has its own update.
-        self.decoder.updates = (*self._others, *updates)
+        self.decoder.updates += tuple(updates)
         return found
 
     def _points(self, event: str) -> Sequence[Point]:
@@ -241,6 +254,9 @@ class _Compiler:
                 is_there = True
                 continue
             there = places(program, point)
+            if there is None and not is_given and point == _END and program.spec.entry is not None:
+                # A function that somebody wants to look at by itself is all of the program; if it ever returns.
+                there = places(program, replace(point, where=program.entry)) or None
             is_there = is_there or there is not None
             if there is None and is_given:
                 raise UsageError(f"event {event}: the program has no symbol '{point.where}'")
@@ -290,11 +306,12 @@ class _Compiler:
             ops = [*update, *ops]
         return Instruction(pc, instruction.bytes, tuple(ops), instruction.mnemonic, instruction.operands)
 
-    def _update(self, event: str, point: Point, numbers: Sequence[int] = ()) -> list[Op]:
+    def _update(self, event: str, point: Point, numbers: Sequence[int] = (), at_end: bool = False) -> list[Op]:
         """The operations that move the automaton when the event happens: at a system call, if it has one of these
-        numbers."""
+        numbers; at a return, if what the first operation copies is where the run ends."""
         transitions = [t for t in self.automaton.transitions if t.pattern.event in (event, ANY)]
-        lines = [f"%state:{_STATE_BYTES} = COPY {self.state_cell}", f"%next:{_STATE_BYTES} = COPY %state"]
+        lines = self._end_lines() if at_end else []
+        lines += [f"%state:{_STATE_BYTES} = COPY {self.state_cell}", f"%next:{_STATE_BYTES} = COPY %state"]
         lines += self._argument_lines(event, point, transitions)
         lines += self._text_lines(transitions)
         lines += self._number_lines(point, numbers)
@@ -302,7 +319,7 @@ class _Compiler:
         lines += [f"%new_{name}:{self.word} = COPY {self.cells[name]}" for name in assigned]
         earlier: list[Transition] = []
         for number, transition in enumerate(transitions):
-            lines += self._transition_lines(number, transition, earlier, bool(numbers))
+            lines += self._transition_lines(number, transition, earlier, bool(numbers) or at_end)
             earlier.append(transition)
         lines += [f"{self.cells[name]} = COPY %new_{name}" for name in assigned]
         lines.append(f"{self.state_cell} = COPY %next")
@@ -328,6 +345,15 @@ class _Compiler:
             lines.append(f"%called{index}:1 = INT_EQUAL {register}, {number}:{self.word}")
             lines.append(f"%called = BOOL_OR %called, %called{index}")
         return lines
+
+    def _end_lines(self) -> list[str]:
+        """In %called whether the return at hand ends the run."""
+        row, word = self.row, self.word
+        return [
+            f"%back:{word} = COPY 0:{word}",
+            f"%back = INT_AND %back, {row.address_mask & ~row.mode_mask}:{word}",
+            f"%called:1 = INT_EQUAL %back, {row.code_address(self.original.return_sentinel)}:{word}",
+        ]
 
     def _transition_lines(
         self, number: int, transition: Transition, earlier: list[Transition], at_call: bool

@@ -6,7 +6,8 @@ that the program can overwrite, a body with computed jumps whose targets are not
 the beginning of another function (a tail call, whose return is the other one's; what is called anywhere is a function,
 whether the file says so or not), and a jump back to the function's own entry (which is no call). Where the body cannot
 be told, a return is known by where it goes: behind the calls of the function. If it is not certain that these are all,
-runs that enter the function in another way, or come behind a call without having entered it, end as not supported.
+runs that enter the function in another way, or come behind a call without having entered it, end as not supported. The
+function that runs begin in, if nothing is seen to call it, returns where the run ends (`entry_return`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _HINT = "watch addresses instead: reach"
 
 
 class Place(NamedTuple):
-    """Before the instruction at `pc`, or, if `at_return`, before its operations that return."""
+    """Before the instruction at `pc`, or, if `at_return`, before its operations that return. If `pc` is where runs end:
+    before whatever return leads there."""
 
     pc: int
     at_return: bool
@@ -55,8 +57,9 @@ def places(program: Program, point: Point) -> list[Place] | None:
         pc = code_pointer(program.image, program.decoder, where)
     entries = [pc]
     if program.decoder.row.mode_mask and isinstance(where, int):
-        # An address does not say the decoding mode: whichever decodes.
-        entries = [pc & ~1, pc | 1]
+        # An address does not say the decoding mode: whichever decodes. The function that runs begin in has one.
+        is_entry = point.kind is PointKind.RETURN and program.entry & ~1 == pc & ~1
+        entries = [program.entry] if is_entry else [pc & ~1, pc | 1]
     found: list[Place] = []
     decoded = False
     for entry in entries:
@@ -104,6 +107,8 @@ def _of_function(program: Program, entry: int, point: Point) -> list[Place]:
     try:
         return _Body(program, entry, point, followed.called).places()
     except UsageError:
+        if entry == program.entry and not followed.callers(entry):
+            return [Place(program.return_sentinel, False)]
         sites = followed.returned_to(entry)
         if sites is None:
             raise

@@ -41,7 +41,7 @@ def verdict_lines(verdict: Verdict, properties: str) -> Iterator[str]:
         yield f"confirmed by: {', '.join(verdict.confirmed_by)}"
     if verdict.kind == "proved":
         yield from support_lines(verdict)
-    elif verdict.kind == "violated":
+    else:
         yield from warning_lines(verdict)
     for assumption in verdict.assumptions:
         yield one_line(f"assumption: {assumption}")
