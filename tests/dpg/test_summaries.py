@@ -98,6 +98,19 @@ def problem(program: Program, claim: Certificate, seconds: float = 120) -> str:
     return check(claim, program.image, Effort(timeout=seconds)).problem
 
 
+def recorded_tables(patch: pytest.MonkeyPatch) -> list[Tables]:
+    """The tables that are made from now on."""
+    made: list[Tables] = []
+
+    class Recorded(Tables):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            made.append(self)
+
+    patch.setattr(prove, "Tables", Recorded)
+    return made
+
+
 Proved = tuple[Program, Certificate]
 
 
@@ -230,14 +243,7 @@ def test_frames_agree_with_their_shortcuts() -> None:
     ],
 )
 def test_tables_hold_what_the_function_returns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Tables] = []
-
-    class Recorded(Tables):
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments)
-            made.append(self)
-
-    monkeypatch.setattr(prove, "Tables", Recorded)
+    made = recorded_tables(monkeypatch)
     program = example(name)
     assert problem(program, certificate(program)) == ""
     (table,) = made

@@ -115,9 +115,10 @@ class AutoDriver(Driver):
         alongside: Alongside | None = None,
         by_summaries: BySummaries | None = None,
         history: History | None = None,
+        is_final: Callable[[Verdict], bool] = lambda verdict: verdict.kind != "proved" or verdict.proof is not None,
     ) -> None:
-        """`otherwise` is the strategy to ask where this one does not get on, `alongside` one to take turns with,
-        `by_summaries` what is made for recursion."""
+        """`otherwise` is the strategy to ask where this one does not get on, `alongside` one to take turns with (and
+        `is_final` whether what that says is to be left at that), `by_summaries` what is made for recursion."""
         super().__init__(program, limits, seed, single_steps, report, speculate=False, history=history)
         self._runner = self._bounded = _Runner(
             program, self.blocks, limits.run_steps, seed, deepest_recursion=DEEPEST_UNFOLDED
@@ -129,6 +130,7 @@ class AutoDriver(Driver):
         self._otherwise = otherwise
         self._summaries = by_summaries
         self._alongside = alongside
+        self._is_final = is_final
         self._turn_seconds = 0.0
         self._turns = 0
         self._held: Verdict | None = None
@@ -228,9 +230,9 @@ class AutoDriver(Driver):
             spent = time.monotonic() - self._started
             statistics = {**answer.statistics, "seconds": round(spent, 3)}
             answer = dataclasses.replace(answer, statistics=statistics)
-            if answer.kind != "proved" or answer.proof is not None:
+            if self._is_final(answer):
                 raise Decided(answer)
-            # A proof that cannot be written down: as much time again for one that can.
+            # A proof that cannot be written down, or read: as much time again for one that can.
             self._held, self._alongside = answer, None
             longest = 2 * spent + PROOF_SECONDS
             self._limits = dataclasses.replace(self._limits, seconds=min(self._limits.seconds, longest))

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.memory import EXECUTE, WRITE
 from mcveto.machine.pcode import BRANCHES, Instruction
 from mcveto.program.program import Program
@@ -27,7 +28,7 @@ class Fold(Enum):
     """Which states are folded into one location."""
 
     FRAME = "frame"
-    """The same code, stack pointer, frame pointer and call string."""
+    """The same code, stack pointer, frame pointer (if it points to the stack) and call string."""
     PC = "pc"
     """The same code; calls and returns are matched by the graph's nested structure."""
     UNMATCHED = "unmatched"
@@ -49,6 +50,15 @@ class Location:
 
     def __str__(self) -> str:
         return f"{self.pc:#x}"
+
+
+def frame_pointer_of(space: AddressSpace, stack_pointer: int, value: int) -> int:
+    """What a location keeps of the register that is the frame pointer by convention: what is no address on the stack is
+    something else that compilers keep there, a counter for instance, and is not told apart, as no other register is."""
+    if stack_pointer == ANY or value == ANY:
+        return value
+    stack = space.region_at(stack_pointer) or space.region_at((stack_pointer - 1) & space.mask)
+    return value if stack is not None and stack.start <= value <= stack.end else ANY
 
 
 class Blocks:

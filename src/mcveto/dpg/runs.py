@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from mcveto.dpg import executed
-from mcveto.dpg.location import ANY, Blocks, Fold, Location
+from mcveto.dpg.location import ANY, Blocks, Fold, Location, frame_pointer_of
 from mcveto.dpg.state import SymbolicState
 from mcveto.dpg.surroundings import Surroundings
 from mcveto.dpg.ways import INTERNAL, Kind, Way
@@ -228,7 +228,8 @@ class Runner:
             pointers = [domain.read_register(piece.cell) for piece in (self._stack_pointer, self._frame_pointer)]
             values = [term.data if term.op == "const" else ANY for term in pointers]
             kept = frames if self._fold is Fold.FRAME else None
-            location = Location(execution.pc, code, values[0], values[1], kept)
+            frame = frame_pointer_of(self._program.space, values[0], values[1])
+            location = Location(execution.pc, code, values[0], frame, kept)
         times = seen[location] = seen.get(location, 0) + 1
         state = None
         # With nested words, a witness also needs the states in which its pending calls were made.

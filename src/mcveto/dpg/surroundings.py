@@ -38,7 +38,8 @@ class Surroundings:
             ends = (t.eq(number, t.const(end, number.width)) for end in sorted(self._exit.numbers))
             return "system call", tuple(t.bnot(end) for end in ends)
         if fault.address is not None and self._program.undetermined.is_foreign(fault.address):
-            return f"access to something outside the file ({fault.address:#x})", ()
+            action = "jump" if fault.kind is FaultKind.UNMAPPED_EXECUTE else "access"
+            return f"{action} to {self._program.undetermined.describe(fault.address, None)}", ()
         return None
 
     def explain(self, fault: Fault, execution: ConcolicExecution, came_from: int | None) -> MachineOutcome:

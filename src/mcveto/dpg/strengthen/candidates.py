@@ -26,6 +26,8 @@ MAX_PLACES = 40
 MAX_MODE_VALUES = 6
 MAX_MODES = 4
 MAX_SET = 4
+# Values of a difference that have something in common by more than chance.
+ENOUGH_APART = 3
 _COMPARISONS = frozenset(("eq", "ult", "ule", "slt", "sle"))
 
 
@@ -157,6 +159,8 @@ def pair(one: Term, other: Term, left: Sequence[int], right: Sequence[int]) -> I
     if len(differences) == 1:
         yield t.eq(t.sub(one, other), t.const(differences.pop(), width))
         return
+    if len(differences) >= ENOUGH_APART:
+        yield from congruences(t.sub(one, other), [(a - b) & mask for a, b in pairs])
     sums = {(a + b) & mask for a, b in pairs}
     if len(sums) == 1:
         yield t.eq(t.add(one, other), t.const(sums.pop(), width))

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from mcveto.dpg.graph import Graph
-from mcveto.dpg.location import ANY, Blocks, Location
+from mcveto.dpg.location import ANY, Blocks, Location, frame_pointer_of
 from mcveto.dpg.outcomes import Outcome
 from mcveto.dpg.steps import Steps
 from mcveto.logic import terms as t
@@ -111,6 +111,7 @@ class CodeAhead:
             return None
         if frame is None:
             frame = frame_pointers.get(frames, ANY)
+        frame = frame_pointer_of(self._program.space, stack, frame)
         try:
             block = self._blocks.fixed_block(pc)
         except (Fault, Unsupported):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from mcveto.dpg.location import Blocks, Location
+from mcveto.dpg.location import ANY, Blocks, Location
 from mcveto.dpg.steps import Steps
 from mcveto.dpg.strengthen.big_steps import BigStep, BigSteps
 from mcveto.dpg.strengthen.cuts import Shape, live_registers
@@ -96,11 +96,13 @@ class System:
         cuts = [cut] if self.samples.visits[cut] else self.cuts
         live = self._live[cut]
         layout = self.program.decoder.layout
+        pointers = zip(self._pointers, (cut.stack_pointer, cut.frame_pointer), strict=True)
+        said = {number for number, value in pointers if value != ANY}
         found: dict[Term, int] = {}
         for place in sorted(universe, key=lambda term: term.serial):
             if place.op == "var":
                 number = layout.by_name[str(place.data)].number
-                if number not in live or number in self._pointers:
+                if number not in live or number in said:
                     continue
             values = [value for where in cuts for value in self.samples.values(where, place)]
             if values and min(values) == max(values):

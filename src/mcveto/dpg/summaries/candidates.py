@@ -9,14 +9,16 @@ them are true.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from mcveto.dpg.strengthen.affine_hull import affine_relations
+from mcveto.dpg.summaries.live import live_registers
 from mcveto.dpg.summaries.paths import Path
 from mcveto.dpg.summaries.samples import WINDOW, Observed, Sample
-from mcveto.dpg.summaries.state import AFTER, Frame, Names, Span, State
+from mcveto.dpg.summaries.state import AFTER, Frame, Names, Span
 from mcveto.dpg.summaries.summary import Summary, base_of
+from mcveto.dpg.summaries.sums import summands, total
 from mcveto.dpg.summaries.tables import Signature
 from mcveto.logic import linear
 from mcveto.logic import terms as t
@@ -37,8 +39,9 @@ class Vocabulary:
 
     def __init__(self, names: Names, paths: dict[int | None, list[Path]]) -> None:
         self.names = names
+        self._live = live_registers(names, paths)
         self.inputs: dict[int, dict[Term, None]] = {}
-        self.results: dict[Term, None] = {}
+        self._cells_behind: dict[Term, None] = {}
         self.conditions: dict[int, dict[Term, None]] = {}
         self.numbers: set[int] = set()
         for procedure, found in paths.items():
@@ -50,9 +53,15 @@ class Vocabulary:
             if procedure is not None:
                 self.inputs[procedure] = inputs
 
+    def results(self, procedure: int) -> list[Term]:
+        """What is read behind activations of a procedure."""
+        behind = self._live.behind[procedure]
+        registers = [register for register in self.names.registers if register in behind]
+        return [*(self.names.renamed(register, AFTER) for register in registers), *self._cells_behind]
+
     def cells(self) -> set[tuple[int, int]]:
         """Cells at constant addresses: address and size."""
-        places = [place for found in self.inputs.values() for place in found] + list(self.results)
+        places = [place for found in self.inputs.values() for place in found] + list(self._cells_behind)
         return {
             (place.args[1].data, place.data[0])
             for place in places
@@ -60,12 +69,9 @@ class Vocabulary:
         }
 
     def _read(self, path: Path, inputs: dict[Term, None]) -> None:
-        plain = [*path.guard]
-        memories = []
-        for state in (path.state, *(call.before for call in path.calls)):
-            values = [(register, state.registers.get(register, register)) for register in self.names.registers]
-            plain += [value for register, value in values if value is not register]
-            memories.append(state.memory)
+        # Registers that are only saved and restored are no inputs: they occur in stores, or as what they were.
+        plain = [*path.guard, *(value for value in self._live.values(path) if value not in self.names.cells)]
+        memories = [path.state.memory, *(call.before.memory for call in path.calls)]
         for term in t.postorder([*plain, *memories]):
             if term.op in _COMPARISONS:
                 for argument in term.args:
@@ -77,16 +83,9 @@ class Vocabulary:
                 if base is self.names.memory and self._is_fixed(address):
                     inputs[t.load(base, address, size, big_endian)] = None
                 elif address.op == "const" and str(base.data[0]).startswith("call "):
-                    self.results[t.load(self.names.after_memory, address, size, big_endian)] = None
-        # Registers that are only saved and restored are no inputs: they occur in stores alone.
-        by_name = {str(register.data): register for register in self.names.registers}
+                    self._cells_behind[t.load(self.names.after_memory, address, size, big_endian)] = None
         for variable in t.free_variables(plain):
-            name = str(variable.data)
-            if name.startswith("call "):
-                register = by_name.get(name.split(" ", 2)[2])
-                if register is not None:
-                    self.results[self.names.renamed(register, AFTER)] = None
-            elif variable in self.names.registers and variable is not self.names.stack_pointer:
+            if variable in self.names.registers and variable is not self.names.stack_pointer:
                 inputs[variable] = None
 
     def _is_fixed(self, address: Term) -> bool:
@@ -116,39 +115,6 @@ def _values(literal: Term) -> list[Term]:
             found.append(term)
         stack.extend(term.args)
     return found
-
-
-def relevant_registers(names: Names, paths: Iterable[Path]) -> tuple[Term, ...]:
-    """The registers whose values can matter to a guard, an address, a stored value or a return target."""
-    by_name = {str(register.data): register for register in names.cells}
-    found: set[Term] = {names.stack_pointer}
-    states: list[State] = []
-    roots: list[Term] = []
-    for path in paths:
-        roots += path.guard
-        states += [path.state, *(call.before for call in path.calls)]
-    roots += [state.memory for state in states]
-    seen: set[Term] = set()
-    while True:
-        for term in _unseen(roots, seen):
-            if term.op == "var":
-                name = str(term.data)
-                name = name.split(" ", 2)[2] if name.startswith("call ") else name
-                if name in by_name:
-                    found.add(by_name[name])
-        roots = [value for state in states for register in found if (value := state.value(register)) not in seen]
-        if not roots:
-            return tuple(register for register in names.cells if register in found)
-
-
-def _unseen(roots: Iterable[Term], seen: set[Term]) -> Iterator[Term]:
-    stack = list(roots)
-    while stack:
-        term = stack.pop()
-        if term not in seen:
-            seen.add(term)
-            stack.extend(term.args)
-            yield term
 
 
 def convention(names: Names, observed: Observed, vocabulary: Vocabulary, procedure: int) -> Summary:
@@ -184,11 +150,11 @@ def convention(names: Names, observed: Observed, vocabulary: Vocabulary, procedu
             values_after += [t.add(pointer, names.address(distance)) for distance in sorted(distances)[:1]]
             values_after += slots
         after = names.renamed(register, AFTER)
-        for value in values_after:
-            if _hold(returned, t.eq(after, value)):
-                summary.returns[register] = value
-                summary.ensures[t.eq(after, value)] = None
-                break
+        fitting = [value for value in values_after if _hold(returned, t.eq(after, value))]
+        if fitting:
+            summary.returns[register], *summary.otherwise[register] = fitting
+            # All of them are claimed: what is true of one procedure should not fall with a wrong guess about another.
+            summary.ensures.update({t.eq(after, value): None for value in fitting})
     summary.frame = Frame(names.stack, observed.above, _merged(observed.written))
     return summary
 
@@ -262,8 +228,41 @@ def by_argument(names: Names, vocabulary: Vocabulary, observed: Observed, proced
     return summary
 
 
-def signature(names: Names, vocabulary: Vocabulary, observed: Observed, procedure: int) -> Signature:
-    """What a table of the procedure's results is made of: the arguments that vary, and the registers read behind it."""
+def signatures(
+    names: Names,
+    vocabulary: Vocabulary,
+    observed: Mapping[int, Observed],
+    paths: Mapping[int | None, Sequence[Path]],
+    is_short: bool = False,
+) -> dict[int, Signature]:
+    """What tables of the procedures' results are made of: the arguments that vary, or if they are to be short as few as
+    decide the results in all samples, and what is read behind activations."""
+    plain = {pc: _signature(names, vocabulary, observed[pc], pc) for pc in observed}
+    pointer = next((sample.before.stack_pointer for made in observed.values() for sample in made.samples), 0)
+    low = {pc: [_low_half(place) for place in found.arguments] for pc, found in plain.items()}
+    made = {pc: [_low_half(place) for place in _read_behind(names, vocabulary, pc)] for pc in plain}
+    # Where the stack is decides nothing, but which words are others.
+    stack = {names.stack_pointer: names.address(pointer)}
+    everything = {pc: list(found) for pc, found in vocabulary.inputs.items()}
+    added = summands(paths, made, low, everything, stack)
+    found: dict[int, Signature] = {}
+    for pc, begins in plain.items():
+        sums = {place: total(places, place.width) for place, places in added[pc].items() if places}
+        used = {place for places in added[pc].values() for place in places}
+        arguments, results, fixed = begins.arguments, begins.results, begins.fixed
+        if sums:
+            arguments, results = [place for place in arguments if _low_half(place) not in used], made[pc]
+            fixed = {**fixed, names.stack_pointer: pointer}
+        if is_short:
+            returned = [sample for sample in observed[pc].samples if sample.after is not None]
+            amounts = [t.sub(place, sums[place]) if place in sums else place for place in results]
+            arguments = _deciding(returned, arguments, amounts)
+        found[pc] = Signature(arguments, results, fixed, sums)
+    return found
+
+
+def _signature(names: Names, vocabulary: Vocabulary, observed: Observed, procedure: int) -> Signature:
+    """All arguments that vary, and the registers read behind activations."""
     samples = observed.samples
     arguments: list[Term] = []
     fixed: dict[Term, int] = {}
@@ -275,9 +274,30 @@ def signature(names: Names, vocabulary: Vocabulary, observed: Observed, procedur
             arguments.append(place)
         elif samples:
             fixed[place] = values.pop() or 0
-    results = [place for place in vocabulary.results if place.op == "var" and place.width > 1]
-    kept = {names.renamed(names.stack_pointer, AFTER)}
-    return Signature(arguments, [place for place in results if place not in kept], fixed)
+    behind = _read_behind(names, vocabulary, procedure)
+    return Signature(arguments, [place for place in behind if place.op == "var"], fixed)
+
+
+def _read_behind(names: Names, vocabulary: Vocabulary, procedure: int) -> list[Term]:
+    kept = names.renamed(names.stack_pointer, AFTER)
+    return [place for place in vocabulary.results(procedure) if place.width > 1 and place is not kept]
+
+
+def _low_half(place: Term) -> Term:
+    """What 32-bit arithmetic leaves in a wide register is in its low half."""
+    return t.extract(place, 31, 0) if place.width == 64 else place
+
+
+def _deciding(returned: Sequence[Sample], arguments: Sequence[Term], amounts: Sequence[Term]) -> list[Term]:
+    """As few arguments as decide the results in all samples: others may only be passed on."""
+    found = list(arguments)
+    for argument in arguments:
+        others = [place for place in found if place is not argument]
+        seen: dict[tuple[int | None, ...], list[int | None]] = {}
+        values = ((tuple(map(sample.value, others)), list(map(sample.value, amounts))) for sample in returned)
+        if all(seen.setdefault(key, made) == made for key, made in values):
+            found = others
+    return found
 
 
 def _open_places(
@@ -299,9 +319,8 @@ def _open_places(
         if t.eq(names.renamed(register, AFTER), register) in known.ensures
     }
     kept.add(names.renamed(names.stack_pointer, AFTER))
-    results = [
-        place for place in _with_halves(p for p in vocabulary.results if p not in kept) if place.width > 1 and returned
-    ]
+    behind = _with_halves(place for place in vocabulary.results(procedure) if place not in kept)
+    results = [place for place in behind if place.width > 1 and returned]
     return inputs, results[:MAX_PLACES]
 
 

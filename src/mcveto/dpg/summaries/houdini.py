@@ -21,6 +21,9 @@ from mcveto.program.program import Program
 
 Summaries = Mapping[int, Summary]
 QUERY_SECONDS = 10.0
+# A candidate that takes longer is not worth it: there are many.
+CLAIM_SECONDS = 2.0
+FEW_GOALS = 4
 FRAME = t.var("the claim about memory", 1)
 SOME_ADDRESS = "some address"
 
@@ -131,7 +134,7 @@ class PathQuestions:
     def unshown(self, goals: Sequence[Claim], summaries: Summaries, timeout: float) -> list[Claim]:
         """The goals that do not follow, as far as one answer tells; empty only if all of them do."""
         wanted = [self._goal_term(goal, summaries) for goal in goals]
-        answer, terms = self._ask(t.bnot(t.conj(wanted)), summaries, timeout)
+        answer, terms = self._ask(t.bnot(t.conj(wanted)), summaries, timeout if len(goals) == 1 else timeout / 4)
         if answer == "unsat":
             return []
         wrong: list[Claim] = []
@@ -140,7 +143,10 @@ class PathQuestions:
             wrong = [goal for goal, term in zip(goals, wanted, strict=True) if not evaluator.value(term)]
         if wrong or len(goals) == 1:
             return wrong or list(goals)
-        return [goal for goal in goals if self.unshown([goal], summaries, timeout)]
+        # One that is hard should not cost those beside it; rows of a table are easy one by one.
+        few = FEW_GOALS if len(goals) > FEW_GOALS else 1
+        parts = [goals[at : at + few] for at in range(0, len(goals), few)]
+        return [goal for some in parts for goal in self.unshown(some, summaries, timeout)]
 
     def is_impossible(self, summaries: Summaries, timeout: float) -> bool:
         """Whether the claims exclude that the path is taken."""
@@ -259,7 +265,7 @@ class Houdini:
     def _not_shown(self, question: PathQuestions, summaries: Summaries) -> list[Claim]:
         goals = question.goals(summaries)
         lost: list[Claim] = []
-        while goals and (wrong := question.unshown(goals, summaries, self._seconds())):
+        while goals and (wrong := question.unshown(goals, summaries, min(CLAIM_SECONDS, self._seconds()))):
             lost += wrong
             goals = [goal for goal in goals if goal not in wrong]
         return lost
@@ -319,5 +325,9 @@ def _drop(names: Names, summary: Summary, claim: Claim) -> bool:
     for register, value in list(definitions.items()):
         if equation(names, register, value, not claim.is_required) is claim.term:
             del definitions[register]
+            others = [] if claim.is_required else summary.otherwise.get(register, [])
+            others = [other for other in others if equation(names, register, other, True) in claims]
+            if others:
+                definitions[register] = others[0]
             return True
     return False

@@ -180,7 +180,7 @@ class Paths:
             return
         if point.pc not in self._program.hooks and not self._is_executable(address):
             if self._program.undetermined.is_foreign(address):
-                yield _because(bad, f"something outside the file ({address:#x})")
+                yield _because(bad, f"a jump to {self._program.undetermined.describe(address, None)}")
             return
         here = (point.pc, len(point.frames))
         if here in point.passed:

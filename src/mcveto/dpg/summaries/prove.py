@@ -10,6 +10,7 @@ from, with the stack pointer and registers its caller goes on with, is claimed a
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,11 +20,12 @@ from mcveto.dpg.strengthen.queries import OutOfTime
 from mcveto.dpg.summaries import candidates
 from mcveto.dpg.summaries.directed_inputs import inputs_into
 from mcveto.dpg.summaries.houdini import Houdini
+from mcveto.dpg.summaries.live import live_registers
 from mcveto.dpg.summaries.paths import End, NotApplicable, Path, Paths
 from mcveto.dpg.summaries.samples import Sampler, random_inputs
 from mcveto.dpg.summaries.state import Names
 from mcveto.dpg.summaries.summary import ProcedureClaims, ProcedureProof, Summary
-from mcveto.dpg.summaries.tables import Tables
+from mcveto.dpg.summaries.tables import Signature, Tables
 from mcveto.dpg.summaries.violation import violated_by
 from mcveto.logic.solver import make_solver
 from mcveto.logic.terms import Term
@@ -103,7 +105,7 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
     procedures = [pc for pc in paths if pc is not None]
     if not procedures:
         raise NotApplicable("there is no recursion")
-    names.registers = candidates.relevant_registers(names, [path for found in paths.values() for path in found])
+    names.registers = live_registers(names, paths).registers(names)
     vocabulary = candidates.Vocabulary(names, paths)
     sampler = Sampler(program, procedures, vocabulary.cells())
     bits = max([call.bits for call in program.spec.input_calls], default=8)
@@ -130,11 +132,13 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
             break
     found = Found(paths, summaries, houdini.open_ends(summaries), sampler.evidence())
     conventions = {pc: dict(summary.ensures) for pc, summary in summaries.items()}
-    for stage in (candidates.relations, candidates.by_condition, candidates.by_argument):
+    stages = (candidates.relations,), (candidates.relations, candidates.by_condition), (candidates.by_argument,)
+    for stage in stages:
         if not found.open_ends or found.violation is not None:
             break
-        for pc in procedures:
-            more = stage(names, vocabulary, sampler.observed[pc], pc, summaries[pc])
+        for pc, kind in itertools.product(procedures, stage):
+            # What was not inductive alone may be beside what a condition decides of other procedures.
+            more = kind(names, vocabulary, sampler.observed[pc], pc, summaries[pc])
             summaries[pc].requires.update(more.requires)
             summaries[pc].ensures.update(more.ensures)
         houdini.filter(summaries)
@@ -143,12 +147,13 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
             found.violation = _violation(program, houdini, summaries, remaining)
     if found.open_ends and found.violation is None:
         everything = {pc: dict(summary.ensures) for pc, summary in summaries.items()}
-        # A table alone is a shorter proof than one beside all that is known.
-        for kept in (conventions, everything):
+        # A table alone is a shorter proof than one beside all that is known, and so is one with few columns.
+        for kept, is_short in ((conventions, True), (conventions, False), (everything, False)):
             if found.open_ends:
                 for pc, summary in summaries.items():
                     summary.ensures = dict(kept[pc])
-                _tabulate(names, houdini, found, vocabulary, sampler, remaining)
+                signatures = candidates.signatures(names, vocabulary, sampler.observed, found.paths, is_short)
+                _tabulate(names, houdini, found, signatures, sampler, remaining)
     if not found.open_ends:
         houdini.reduce(summaries)
     found.solver_calls = sum(question.count for question in houdini.questions)
@@ -159,15 +164,12 @@ def _tabulate(
     names: Names,
     houdini: Houdini,
     found: Found,
-    vocabulary: candidates.Vocabulary,
+    signatures: dict[int, Signature],
     sampler: Sampler,
     remaining: Callable[[], float],
 ) -> None:
     """Rows of tables for the arguments that activations began with, then for those that open ends still speak of."""
     summaries = found.summaries
-    signatures = {
-        pc: candidates.signature(names, vocabulary, observed, pc) for pc, observed in sampler.observed.items()
-    }
     tables = Tables(names, found.paths, summaries, signatures)
     seen = {
         (pc, key) for pc, made in sampler.observed.items() for item in made.samples if (key := signatures[pc].key(item))
@@ -176,6 +178,8 @@ def _tabulate(
     for _ in range(MODEL_ROUNDS):
         before = len(tables.rows)
         tables.fill(wanted)
+        if 2 * len(tables.rows) < len(seen):
+            return  # What runs did is not computed: something that decides is no column.
         if len(tables.rows) == before or not found.open_ends or remaining() <= 0:
             return
         for pc, summary in summaries.items():

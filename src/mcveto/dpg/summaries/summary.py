@@ -31,6 +31,8 @@ class Summary:
     """Registers at the beginning that are something simpler; each of these is required, too."""
     returns: dict[Term, Term] = field(default_factory=dict)
     """Registers behind the return that are something of the beginning; each of these is ensured, too."""
+    otherwise: dict[Term, list[Term]] = field(default_factory=dict)
+    """What else registers behind the return may be, if it is not that."""
 
     def beginning(self, names: Names) -> State:
         return State(names, dict(self.begins), names.memory)

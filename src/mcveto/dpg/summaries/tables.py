@@ -6,6 +6,8 @@ of the program would be exponentially long, because what a path needs of the act
 executed (tabulation: Michie, "Memo functions and machine learning", Nature 1968; in logic programs, Tamaki and Sato,
 ICLP 1986). Arguments of which a claim already says the result, such as "m = 2 returns 2n + 3", are not followed.
 
+A result that something is only added to (see `sums`) has rows that say how much besides.
+
 The arguments asked for are those that activations began with in runs, and those that these ask for. The rows are
 candidates like all others: whatever they forget (memory that matters, too), Houdini finds out.
 """
@@ -17,10 +19,11 @@ from dataclasses import dataclass, field
 
 from mcveto.dpg.summaries.paths import Call, End, Path
 from mcveto.dpg.summaries.samples import Sample
-from mcveto.dpg.summaries.state import AFTER, Names
+from mcveto.dpg.summaries.state import Names
 from mcveto.dpg.summaries.summary import Summary, ensured_by
+from mcveto.dpg.summaries.sums import Known, behind, whole
 from mcveto.logic import terms as t
-from mcveto.logic.substitute import substitute
+from mcveto.logic.substitute import Substitution, substitute
 from mcveto.logic.terms import Term
 
 MAX_ROWS = 160
@@ -29,16 +32,19 @@ MAX_EVALUATIONS = 4000
 Arguments = tuple[int, ...]
 Key = tuple[int, Arguments]
 Results = dict[Term, int]
+"""By result: the value, or what is added to `Signature.sums`."""
 
 
 @dataclass
 class Signature:
-    """What a table of a procedure is indexed by and what it lists: places at the beginning, registers behind it."""
+    """What a table of a procedure is indexed by and what it lists: places at the beginning, and places behind it."""
 
     arguments: Sequence[Term]
     results: Sequence[Term]
     fixed: Mapping[Term, int] = field(default_factory=dict)
-    """Places that were the same in all runs."""
+    """Places that were the same in all runs; with sums also the stack pointer, as in one of them."""
+    sums: Mapping[Term, Term] = field(default_factory=dict)
+    """What is added to results besides what the arguments decide: a sum of places at the beginning."""
 
     def key(self, sample: Sample) -> Arguments | None:
         values = [sample.value(place) for place in self.arguments]
@@ -108,8 +114,10 @@ class Tables:
                     t.eq(place, t.const(value, place.width))
                     for place, value in zip(signature.arguments, arguments, strict=True)
                 ]
-                for place, value in results.items():
-                    found.append(t.implies(t.conj(same), t.eq(place, t.const(value, place.width))))
+                for place, amount in results.items():
+                    value = _total(signature.sums.get(place), amount, place)
+                    ends = dict.fromkeys(((place, value), whole(place, value)))
+                    found += [t.implies(t.conj(same), t.eq(one, other)) for one, other in ends]
         return found
 
     def _row(self, key: Key) -> Results:
@@ -119,13 +127,16 @@ class Tables:
         start |= {
             place: t.const(value, place.width) for place, value in zip(signature.arguments, arguments, strict=True)
         }
+        # A word in the stack also goes by the number that its address is then.
+        where = Substitution({place: value for place, value in start.items() if place.op == "var"})
+        start |= {where.apply(place): value for place, value in start.items() if place.op == "load"}
         found: Results | None = None
         for path in self._returning[pc]:
             known = self._taken(path, start)
             if known is None:
                 continue
             ends = zip(signature.results, ensured_by(path, signature.results), strict=True)
-            results = {place: _number(substitute(end, known)) for place, end in ends}
+            results = {place: _amount(known.of(end), signature.sums.get(place)) for place, end in ends}
             if found is not None and found != results:
                 raise _Open
             found = results
@@ -133,26 +144,33 @@ class Tables:
             raise _Open
         return found
 
-    def _taken(self, path: Path, start: Mapping[Term, Term]) -> dict[Term, Term] | None:
+    def _taken(self, path: Path, start: Mapping[Term, Term]) -> Known | None:
         """What is known along a path from these arguments; None if the path is not taken."""
-        known = dict(start)
+        known = Known(start)
         if _excluded(path, known):
             return None
         for number, call in enumerate(path.calls):
-            for register, value in self._returned(call, known).items():
-                name = str(register.data).removeprefix(AFTER)
-                known[t.var(f"call {number} {name}", register.width)] = t.const(value, register.width)
+            more = {
+                behind(number, place): value
+                for result, amount in self._returned(call, known).items()
+                for place, value in (whole(result, self._value(call, known, result, amount)),)
+            }
+            known = Known({**known.mapping, **more})
             if _excluded(path, known):
                 return None
         return known
 
-    def _returned(self, call: Call, known: Mapping[Term, Term]) -> Results:
+    def _value(self, call: Call, known: Known, result: Term, amount: int) -> Term:
+        place = self._signatures[call.procedure].sums.get(result)
+        return _total(None if place is None else known.of(call.before.value(place)), amount, result)
+
+    def _returned(self, call: Call, known: Known) -> Results:
         """The results of an activation within a path, by its claims or by its row."""
         signature = self._signatures[call.procedure]
-        values = [substitute(value, known) for value in call.before.values(signature.arguments)]
+        values = [known.of(value) for value in call.before.values(signature.arguments)]
         key = (call.procedure, tuple(map(_number, values)))
         row = self.rows.get(key)
-        if row is None:
+        if row is None and not signature.sums:
             row = self._claimed(call.procedure, dict(zip(signature.arguments, values, strict=True)))
         if row is None:
             raise _Missing(key)
@@ -170,8 +188,18 @@ class Tables:
         return found if found.keys() >= set(self._signatures[procedure].results) else None
 
 
-def _excluded(path: Path, known: Mapping[Term, Term]) -> bool:
-    return any(substitute(literal, known) is t.FALSE for literal in path.guard)
+def _total(place: Term | None, amount: int, result: Term) -> Term:
+    number = t.const(amount, result.width)
+    return number if place is None else t.add(place, number)
+
+
+def _excluded(path: Path, known: Known) -> bool:
+    return any(known.of(literal) is t.FALSE for literal in path.guard)
+
+
+def _amount(term: Term, place: Term | None) -> int:
+    """What is added to a place, or the number that a term is."""
+    return _number(term if place is None else t.sub(term, place))
 
 
 def _number(term: Term) -> int:
