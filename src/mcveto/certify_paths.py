@@ -9,6 +9,8 @@ lead there: the certificate is as long as the proof, not as the search. Nothing 
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -38,16 +40,29 @@ memory ("memory", 0, 0); or a condition ("path", 0, 0)."""
 
 
 def certificate_of_paths(
-    program: Program, proof: PathProof, version: str, context: Context, is_whole: bool = False
+    program: Program,
+    proof: PathProof,
+    version: str,
+    context: Context,
+    is_whole: bool = False,
+    seconds: float = math.inf,
 ) -> Certificate | None:
-    """The certificate, or None if it would be too long; `is_whole` keeps all conditions and all states apart."""
-    return _Writer(program, proof, is_whole).certificate(version, context)
+    """The certificate, or None if it would be too long or takes longer to write; `is_whole` keeps all conditions and
+    all states apart."""
+    try:
+        return _Writer(program, proof, is_whole, time.monotonic() + seconds).certificate(version, context)
+    except _TooLong:
+        return None
 
 
 def is_long(proof: PathProof) -> bool:
     """Whether the certificate is written only for somebody who wants it."""
     live = zip(proof.live_registers, proof.live_bytes, strict=True)
     return sum(len(registers) + len(places) for registers, places in live) > FEW_VALUES
+
+
+class _TooLong(Exception):
+    """Nobody would wait for it, or read it."""
 
 
 @dataclass(slots=True)
@@ -65,8 +80,11 @@ class _State:
 
 
 class _Writer:
-    def __init__(self, program: Program, proof: PathProof, is_whole: bool) -> None:
+    def __init__(self, program: Program, proof: PathProof, is_whole: bool, deadline: float) -> None:
         self._program = program
+        self._deadline = deadline
+        self._renamed: _State | None = None
+        self._renaming = Substitution({})
         self._proof = proof
         self._is_whole = is_whole
         self._row, self._layout, self._space = program.decoder.row, program.decoder.layout, program.space
@@ -97,7 +115,7 @@ class _Writer:
             conditions = list(self._conditions(state, used))
             length += sum(map(len, conditions))
             if length > MAX_TEXT:
-                return None
+                raise _TooLong
             state.written = conditions
             for step in self._proof.nodes[state.number].steps:
                 to = states[step].of_location
@@ -162,13 +180,15 @@ class _Writer:
 
     def _here(self, state: _State, value: Value) -> Value:
         """A value under the names of a location."""
-        free = self._free(value)
-        if isinstance(value, int) or not free:
+        if isinstance(value, int) or not self._free(value):
             return value
-        named = {variable: self._called(state, variable) or variable for variable in free}
-        if self._now in named:
-            named[self._now] = self._memory
-        return Substitution(named).apply(value)
+        if time.monotonic() > self._deadline:
+            raise _TooLong
+        if self._renamed is not state:
+            # Terms of one state share most of their parts, which are rebuilt once; those of all would fill the memory.
+            self._renamed = state
+            self._renaming = Substitution({**self._entry, **state.names, self._now: self._memory})
+        return self._renaming.apply(value)
 
     def _key(self, state: _State) -> object:
         node = self._proof.nodes[state.number]

@@ -392,7 +392,7 @@ def _engine(
             tell({**counts, **{name: count for name, count in counted.items() if count}}, place)
 
         # Much is decided by the first turn; then nothing else needs to be loaded.
-        alongside = Alongside(program, remaining(), report_turn)
+        alongside = Alongside(program, remaining(), report_turn, not question.self_check)
         if history is None:
             decided = alongside.turn(None)
             if is_final(decided):
@@ -431,7 +431,11 @@ def _engine(
             return verdict_by_summaries(program, min(SUMMARIES_SHARE * seconds, LONGEST_SUMMARIES), question.seed)
 
         ask = by_summaries if question.fold == "auto" else None
-        return AutoDriver(program, limits, question.seed, single_steps, report, by_splitting, turns, ask, history).run()
+        from mcveto.engines.alongside import is_final
+
+        return AutoDriver(
+            program, limits, question.seed, single_steps, report, by_splitting, turns, ask, history, is_final
+        ).run()
     return by_splitting(limits)
 
 

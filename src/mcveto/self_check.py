@@ -7,6 +7,7 @@ decide in the time left is not a verdict either.
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -34,6 +35,8 @@ EXPLORED_LONGEST = 0.15
 EXPLORED_SECONDS = 6.0
 EXPLORED_TIMES = 4.0
 EXPLORED_EACH = 0.5
+# Seconds to write it, likewise.
+EXPLORED_WRITING = 2.0
 # Engines whose proof is an inductive invariant, which counts only if it is checked.
 INVARIANTS = ("dpg", "cegar")
 
@@ -54,7 +57,9 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         return _refused(verdict, "no proof was handed over", certificate="")
     from mcveto.check.certificate import to_text
 
-    certificate = _certificate(attached, verdict.proof, question)
+    is_extra = engine not in INVARIANTS and not question.certificate
+    writing = max(EXPLORED_WRITING, taken) if is_extra else math.inf
+    certificate = _certificate(attached, verdict.proof, question, seconds=writing)
     if certificate is None:
         hint = " and is not checked" if question.certificate else ": --proof FILE writes and checks it"
         warning = f"no certificate: that of engine {engine} is long{hint}"
@@ -69,7 +74,6 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         share, longest = (1 - RESERVED, 1.0) if engine in INVARIANTS else (EXPLORED_SHARE, EXPLORED_LONGEST)
         most = share * seconds
         each = max(1.0, min(OBLIGATION_SECONDS, longest * seconds))
-        is_extra = engine not in INVARIANTS and not question.certificate
         if is_extra:
             most = min(most, max(EXPLORED_SECONDS, EXPLORED_TIMES * taken))
             each = min(each, max(EXPLORED_EACH, taken))
@@ -77,7 +81,7 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
         checked = check(certificate, image, effort)
         if checked.problem and not checked.undecided and engine not in INVARIANTS:
             # What was left out as not needed may have been: then with all of it.
-            whole = _certificate(attached, verdict.proof, question, is_whole=True)
+            whole = _certificate(attached, verdict.proof, question, is_whole=True, seconds=writing)
             if whole is not None:
                 certificate, text = whole, to_text(whole)
                 checked = check(certificate, image, effort)
@@ -94,7 +98,11 @@ def supported(attached: Attached, verdict: Verdict, question: Question, seconds:
 
 
 def _certificate(
-    attached: Attached, proof: Proof | PathProof | ProcedureProof, question: Question, is_whole: bool = False
+    attached: Attached,
+    proof: Proof | PathProof | ProcedureProof,
+    question: Question,
+    is_whole: bool = False,
+    seconds: float = math.inf,
 ) -> Certificate | None:
     from mcveto.certify import certificate_of, context_of
     from mcveto.cli.main import VERSION
@@ -108,7 +116,7 @@ def _certificate(
 
     if is_long(proof) and not question.certificate:
         return None
-    return certificate_of_paths(attached.program, proof, VERSION, context, is_whole)
+    return certificate_of_paths(attached.program, proof, VERSION, context, is_whole, seconds)
 
 
 def _refused(verdict: Verdict, problem: str, certificate: str) -> Verdict:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from time import process_time
+from types import SimpleNamespace
 
 import pytest
 
+from mcveto import certify_paths
 from mcveto.check.certificate import Certificate, from_text
 from mcveto.check.discharge import Effort, check
 from mcveto.program.program import Program, load_program
@@ -219,3 +223,14 @@ def straight(tmp_path: Path, length: int) -> float:
 def test_ten_thousand_locations_take_linear_time(tmp_path: Path) -> None:
     short, long = straight(tmp_path, 1250), straight(tmp_path, 10_000)
     assert long < 20 * max(short, 0.5)
+
+
+def test_writing_that_takes_too_long_costs_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless somebody asked for the certificate."""
+    monkeypatch.setattr(certify_paths, "time", SimpleNamespace(monotonic=count(0, 1000).__next__))
+    question = Question("symex", timeout=60)
+    hasty = search(lambda: program_of("fig10/x86-32/ex8"), question).verdict
+    assert (hasty.kind, hasty.certificate) == ("proved", "")
+    assert hasty.warnings == ("no certificate: that of engine symex is long: --proof FILE writes and checks it",)
+    asked = search(lambda: program_of("fig10/x86-32/ex8"), replace(question, certificate=True)).verdict
+    assert (asked.kind, asked.warnings) == ("proved", ()) and asked.certificate

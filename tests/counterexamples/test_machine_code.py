@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mcveto.counterexamples import machine_code
 from mcveto.counterexamples.entry_values import Confirmed
 from mcveto.counterexamples.feasible import Dies, NeverReached
 from mcveto.counterexamples.finder import Request
@@ -29,7 +30,11 @@ def counterexamples(target: str, name: str, automaton: str, bindings: Bindings) 
 
 
 @pytest.mark.parametrize("target", ["x86-32", "ppc32-be"])
-def test_missing_unlock(target: str) -> None:
+def test_missing_unlock(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def long_exploration(_: object) -> None:
+        raise AssertionError("what is quickly proved is not explored for")
+
+    monkeypatch.setattr(machine_code._Search, "_go_on", long_exploration)
     result = counterexamples(target, "driver-MISSING-1", "lock", {})
     assert result.is_exhaustive
     (only,) = result.confirmed

@@ -1,7 +1,8 @@
 """Small random x86 programs over an input of four bits, so that sixteen runs say everything about them.
 
 Straight code with forward branches, conditional moves, counted loops, loads and stores through computed addresses,
-calls, and, where code is writable, stores into code.
+calls, and, where code is writable, stores into code. `calling_programs` call the same functions again and again, from
+different depths of the stack and from each other, with addresses of frames among what is passed.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from mcveto.machine.pcode import Transfer
@@ -142,3 +144,71 @@ def programs(draw: st.DrawFn) -> RandomProgram:
         function += b"\x01\x04\x24"
     data = draw(st.binary(min_size=64, max_size=64))
     return RandomProgram(code, function + b"\xc3", data, writable_code)
+
+
+DISTANCE = 0x280
+"""Between the functions of programs with several calls."""
+
+
+def _call(code: bytes, at: int, number: int) -> bytes:
+    return b"\xe8" + struct.pack("<i", FUNCTION + DISTANCE * number - (at + len(code) + 5))
+
+
+def _checked(draw: st.DrawFn, code: bytes, at: int) -> bytes:
+    """cmp register, value; jcc TARGET"""
+    code += bytes([0x83, 0xF8 | draw(st.sampled_from(VALUES)), draw(st.integers(0, 20))])
+    return code + bytes([0x0F, 0x80 | draw(st.integers(0, 15))]) + struct.pack("<i", TARGET - (at + len(code) + 6))
+
+
+def _called(draw: st.DrawFn, code: bytes, at: int, number: int) -> bytes:
+    """A call, perhaps from deeper in the stack, or with the address of a word there."""
+    depth = draw(st.integers(0, 2))
+    for _ in range(depth):
+        code += bytes([0x50 + draw(st.sampled_from(VALUES))])  # push
+    if draw(st.integers(0, 3)) == 0:
+        code += bytes([0x8D, 0x74, 0x24, 4 * draw(st.integers(0, 2))])  # lea esi, [esp + n]
+    code += _call(code, at, number)
+    if depth and draw(st.booleans()):
+        code += bytes([0x58 + draw(st.sampled_from(VALUES))])  # pop
+        depth -= 1
+    return code + bytes([0x83, 0xC4, 4 * depth])  # add esp, n
+
+
+@st.composite
+def calling_programs(draw: st.DrawFn) -> RandomProgram:
+    functions = b""
+    for number in range(3):
+        at, code = FUNCTION + DISTANCE * number, b""
+        if draw(st.booleans()):
+            code += bytes([0x50 + EBX])  # push ebx
+        is_saved = bool(code)
+        code += draw(straight(False, 1))
+        kind = draw(st.integers(0, 5))
+        if kind == 0:
+            code += draw(st.sampled_from([b"\x89\x06", b"\x8b\x06"]))  # mov [esi], eax; mov eax, [esi]
+        elif kind == 1:
+            code += bytes([0x8B, 0x54, 0x24, 4 * draw(st.integers(0, 2))])  # mov edx, [esp + n]
+        elif kind == 2:
+            code += bytes([0x89, 0x54, 0x24, 0xFC])  # mov [esp - 4], edx
+        if number and draw(st.booleans()):
+            code = _called(draw, code, at, draw(st.integers(0, number - 1)))
+            code += draw(straight(False, 1))
+        if draw(st.integers(0, 2)) == 0:
+            code = _checked(draw, code, at)
+        if is_saved:
+            code += bytes([0x58 + EBX])
+        if draw(st.integers(0, 9)) == 0:
+            code += b"\x01\x04\x24"  # add [esp], eax
+        assume(len(code) < DISTANCE)
+        functions = functions.ljust(DISTANCE * number, b"\xf4") + code + b"\xc3"
+    code = b"\x83\xe0\x0f"
+    for register in (ECX, EDX, EBX, ESI, EDI):
+        code += bytes([0xB8 + register]) + struct.pack("<I", draw(st.integers(0, 20)))
+    code += 6 * bytes([0x50 + EDI])  # what is above the first frame depends on nobody
+    for _ in range(draw(st.integers(2, 5))):
+        code += draw(straight(False, 1))
+        code = _called(draw, code, CODE, draw(st.integers(0, 2)))
+    code = _checked(draw, code, CODE)
+    code += b"\xe9" + struct.pack("<i", HALT - (CODE + len(code) + 5))
+    assume(len(code) < 0x800)
+    return RandomProgram(code, functions, draw(st.binary(min_size=64, max_size=64)), False)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-import mcveto
-from mcveto.engines.alongside import Alongside
-from mcveto.program.program import Program
+import pytest
 
-FIG10 = Path(__file__).parents[2] / "examples" / "fig10" / "x86-32"
+import mcveto
+from mcveto.engines import alongside, record
+from mcveto.engines.alongside import Alongside
+from mcveto.engines.simulation import simulate, size
+from mcveto.program.program import Program
+from mcveto.verdict import Verdict
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FIG10 = EXAMPLES / "fig10" / "x86-32"
+AIR = EXAMPLES / "air" / "ppc32-be"
 
 
 def program(name: str) -> Program:
@@ -28,7 +36,7 @@ def test_a_violation_is_found() -> None:
 
 
 def test_an_unbounded_loop_stays_open() -> None:
-    turns = Alongside(program("slam1"), 60.0)
+    turns = Alongside(program("barber"), 60.0)
     assert turns.turn(None) is None
     assert turns.turn(0.5) is None
 
@@ -37,3 +45,37 @@ def test_the_same_turns_find_the_same() -> None:
     first, second = (Alongside(program("underflow"), 60.0).turn(None) for _ in range(2))
     assert first is not None and second is not None
     assert first.inputs == second.inputs
+
+
+def test_code_of_some_size_is_simulated_when_others_had_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alongside, "SIMULATIONS", ((0.0, 0.0, 0.5),))
+    driver = mcveto.load(spec=str(AIR / "raid-poll-fix-O1.yaml"))
+    small = Alongside(driver, 60.0)
+    assert small.turn(0.0) is None
+    monkeypatch.setattr(size, "MEDIUM", 100)
+    found = Alongside(driver, 60.0).turn(0.0)
+    assert found is not None
+    assert (found.kind, found.found_by) == ("proved", "simulation")
+
+
+def test_a_simulation_that_cannot_tell_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    def cannot_tell(program: Program, seconds: float, *_: object) -> Verdict:
+        asked.append(seconds)
+        return Verdict("unknown", reason="may be reached")
+
+    monkeypatch.setattr(simulate, "simulate", cannot_tell)
+    monkeypatch.setattr(alongside, "SIMULATIONS", ((0.0, 0.0, 0.5), (0.0, 0.0, 0.9)))
+    monkeypatch.setattr(size, "MEDIUM", 0)
+    turns = Alongside(program("cars-signed"), 60.0)
+    assert turns.turn(0.0) is None and turns.turn(0.0) is None
+    assert [round(seconds / 60, 1) for seconds in asked] == [0.5]
+
+
+def test_a_bulky_proof_is_not_final(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Alongside(program("ex6"), 60.0).turn(None)
+    assert alongside.is_final(found)
+    monkeypatch.setattr(record, "BULKY", -1)
+    assert found is not None and not alongside.is_final(found)
+    assert alongside.is_final(replace(found, found_by="simulation"))

@@ -64,6 +64,17 @@ def test_small_numbers_are_tried_one_after_the_other(tmp_path: Path) -> None:
     assert 6 <= item.value <= 10
 
 
+def test_the_first_input_may_differ_from_all_others(tmp_path: Path) -> None:
+    # call input; mov ebx, eax; mov ecx, 64; again: call input; xor eax, ebx; test al, 1; je +4; dec ecx; jnz again;
+    # target: nop; ret; input: ret
+    subject = program(tmp_path, "e817000000 89c3 b940000000 e80b000000 31d8 a801 7404 49 75f2 90 c3 c3", 0x1022, 0x1024)
+    found = LongRuns(subject, 60.0).advance()
+    assert found is not None and found.kind == "violated"
+    first, *others = [item.value for item in found.inputs]
+    assert len(others) == 64 and all((first ^ other) & 1 for other in others)
+    assert confirmed(subject, found).kind == "violated"
+
+
 def test_a_run_that_ends_elsewhere_proves_nothing(tmp_path: Path) -> None:
     found = LongRuns(program(tmp_path, "c3 90", 0x1009), 60.0).advance()
     assert found is not None

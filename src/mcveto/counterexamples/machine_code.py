@@ -24,11 +24,14 @@ from mcveto.counterexamples.graph_list import list_from_graph, make_run
 from mcveto.counterexamples.model import Model
 from mcveto.counterexamples.run_to_witness import witness_of
 from mcveto.counterexamples.trace import Witness
+from mcveto.errors import UsageError
 from mcveto.program.program import Program
 from mcveto.property.ghost import Bindings, Watched, watch
 from mcveto.property.typestate import Typestate
 
 PROOF_SECONDS = 60.0
+# To prove that an error which an undecided trace leads to is never reached, before anything that takes longer.
+QUICK_PROOF = 3.0
 # Beyond those to be shown, further ones are listed without being shown, in this share of the time.
 MOST_LISTED = 200
 LISTING = 0.25
@@ -124,6 +127,10 @@ def machine_counterexamples(
     """Traces are tried, shortest first, until as many as requested run, or `most` if that does not take long. `report`
     is told how many were tried, and how many are wanted. Raises UsageError."""
     watched = watch(program, automaton, bindings)
+    if program.return_sentinel in watched.events:
+        what = ", ".join(watched.events[program.return_sentinel])
+        why = "the entry has a computed jump, or goes on in another function"
+        raise UsageError(f"where '{what}' happens is not certain: {why}", "watch addresses: reach")
     return _Search(program, automaton, watched, request, seconds, report, most).result()
 
 
@@ -150,6 +157,9 @@ class _Search:
         self._has_begun = self._has_gone_on = False
         self._offered = 0
         self._tried: list[Tried] = []
+        self._asked: set[str] = set()
+        self._never: set[str] = set()
+        """Errors that a proof was looked for of, and those that are never reached."""
         self._untried: list[Witness] = []
         self._traces: set[tuple[Configuration, ...]] = set()
         self._dead = DeadPrefixes()
@@ -172,6 +182,7 @@ class _Search:
                 find_counterexamples(extracted.model, extracted.automaton, replace(request, limits=limits), self._runs)
             )
         found = find_counterexamples(extracted.model, extracted.automaton, request, self._runs)
+        self._prove()
         if found.is_violated and not self._made(found).is_exhaustive and not found.more:
             self._explore()
             self._go_on()
@@ -234,6 +245,11 @@ class _Search:
         if not self._has_begun and (len(tried) >= TRIED_QUICKLY or elapsed > QUICKLY * self._seconds):
             self._explore()
             self._offer_runs()
+        self._prove()
+        if witness.automaton_state(len(witness)) in self._never:
+            self._traces.add(trace)
+            tried.append(Tried(witness, NeverReached()))
+            return False
         is_slow = len(tried) >= TRIED_FIRST or elapsed > TRYING_FIRST * self._seconds
         if is_slow or (tried and isinstance(tried[-1].outcome, Open)):
             self._go_on()
@@ -252,6 +268,8 @@ class _Search:
         outcome: Outcome | None = self._dead.find(trace)
         if outcome is None and not self._has_begun:
             outcome = self._follower.follow(trace, QUICK_TRACE)
+            if isinstance(outcome, Open) and self._is_never(witness):
+                outcome = NeverReached()
             if isinstance(outcome, Open):
                 self._explore()
                 self._offer_runs()
@@ -264,6 +282,23 @@ class _Search:
         self._dead.add(trace, outcome)
         tried.append(Tried(witness, outcome))
         return isinstance(outcome, Confirmed)
+
+    def _prove(self) -> None:
+        """Decides undecided traces to errors that are quickly proved to be never reached."""
+        for number, item in enumerate(self._tried):
+            if isinstance(item.outcome, Open) and self._is_never(item.witness):
+                self._tried[number] = Tried(item.witness, NeverReached())
+
+    def _is_never(self, witness: Witness) -> bool:
+        """Whether it is known, or quickly proved, that nothing reaches the error which a trace leads to."""
+        error = witness.automaton_state(len(witness))
+        if error not in self._asked and not self._is_explored:
+            self._asked.add(error)
+            deadline = min(self._deadline, time.monotonic() + QUICK_PROOF)
+            outcome = _is_reached(self._watched.program, self._targets[error], deadline, self._follower)
+            if isinstance(outcome, NeverReached):
+                self._never.add(error)
+        return error in self._never
 
     # All runs.
 

@@ -2,28 +2,44 @@
 
 Programs whose paths all end are decided faster by following them than by any invariant, with paths kept apart (few
 long ones) or merged (many that meet); others never come to an end that way. A violation behind a long loop is found by
-simply running the program. Nobody knows beforehand, so the search for
-invariants hands over now and then. The first turns are counted in states, not in seconds: what is decided there is
-decided the same way each time.
+simply running the program; drivers with many paths, of which few facts matter, are proved by predicates. Code of some
+size is simulated, which takes no turns: it gets a part of the time once the others had theirs, and a larger one later
+if it was not finished. Nobody knows beforehand, so the search for invariants hands over now and then. The first turns
+are counted in states, not in seconds: what is decided there is decided the same way each time.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from mcveto.engines.exploration import Exploration, Policy, Report
 from mcveto.engines.far_paths import FarPaths
 from mcveto.engines.long_runs import LongRuns
+from mcveto.engines.record import PathProof
+from mcveto.engines.simulation import size
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
+
+if TYPE_CHECKING:
+    from mcveto.engines.cegar.turns import PredicateTurns
+
+    Partner: TypeAlias = Exploration | LongRuns | FarPaths | PredicateTurns
 
 FIRST_STATES = 600
 MORE_STATES = 2500
 # What runs, and paths that begin within one, get of a turn; explorations from the entry share the rest.
 SHARES = {"runs": 0.2, "far": 0.15}
-WEIGHTS = {"symex": 2, "bmc": 1}
+WEIGHTS = {"symex": 2.0, "bmc": 1.0, "cegar": 1.5}
+# In code of some size predicates get a turn of their own before the others, so much of the time and at most so many
+# seconds: there are many paths then, and what invariants cost grows with all of the code.
+FIRST_SHARE = 0.12
+LONGEST_FIRST = 10.0
+# Simulations: after so many seconds, or this part of all the time if that is less, each gets a part of the time left.
+SIMULATIONS = ((4.0, 0.1, 0.12), (40.0, 0.65, 0.85))
 # Where inputs have not mattered so far, a run may be all there is.
 ONLY_RUN_SHARE = 0.6
 # Processor seconds after which a counted turn ends all the same, looked at after at most so many states: few at first,
@@ -35,7 +51,7 @@ QUERY_SECONDS = (0.5, 4.0, 30.0)
 POLICIES = {"symex": Policy(merges=False, asks_at_forks=True), "bmc": Policy(merges=True, asks_at_forks=False)}
 
 
-def _counted(exploration: Exploration | LongRuns | FarPaths, states: int) -> Verdict | None:
+def _counted(exploration: Partner, states: int) -> Verdict | None:
     """How busy the machine is makes no difference to what is found."""
     end = time.process_time() + LONGEST_COUNTED
     at_once = 1
@@ -49,8 +65,13 @@ def _counted(exploration: Exploration | LongRuns | FarPaths, states: int) -> Ver
 
 
 def is_final(verdict: Verdict | None) -> bool:
-    """Whether nothing better is to be looked for: a proof should be one that can be written down."""
-    return verdict is not None and (verdict.kind != "proved" or verdict.proof is not None)
+    """Whether nothing better is to be looked for: a proof should be one that can be written down and read. That of a
+    simulation is long because the code is."""
+    if verdict is None or verdict.kind != "proved":
+        return verdict is not None
+    if not isinstance(verdict.proof, PathProof) or verdict.found_by == "simulation":
+        return verdict.proof is not None
+    return not verdict.proof.is_bulky()
 
 
 def glance(program: Program, seconds: float, report: Report | None = None) -> Verdict | None:
@@ -61,14 +82,20 @@ def glance(program: Program, seconds: float, report: Report | None = None) -> Ve
 
 
 class Alongside:
-    def __init__(self, program: Program, seconds: float, report: Report | None = None) -> None:
+    def __init__(
+        self, program: Program, seconds: float, report: Report | None = None, must_recheck: bool = True
+    ) -> None:
+        """`must_recheck`: no checker will look at a proof later."""
         self._program = program
         self._report = report
-        self._deadline = time.monotonic() + seconds
+        self._begun = time.monotonic()
+        self._deadline = self._begun + seconds
+        self._simulations = list(SIMULATIONS)
         self._states = FIRST_STATES
         self._is_first = True
         self._attempts = dict.fromkeys(POLICIES, 0)
-        self._explorations: dict[str, Exploration | LongRuns | FarPaths] = {name: self._new(name) for name in POLICIES}
+        self._must_recheck = must_recheck
+        self._explorations: dict[str, Partner] = {name: self._new(name) for name in POLICIES}
         if LongRuns.apply_to(program):
             self._explorations["runs"] = LongRuns(program, seconds)
             self._attempts["runs"] = 0
@@ -78,12 +105,21 @@ class Alongside:
 
     def turn(self, seconds: float | None) -> Verdict | None:
         """What is found in so many seconds, or (None) in so many states, if it decides."""
+        found = self._simulated() if seconds is not None else None
+        if found is not None:
+            return found
         states, self._states = self._states, MORE_STATES
         is_first, self._is_first = self._is_first, False
+        own = 0.0
+        if seconds is not None and "cegar" not in self._attempts:
+            self._attempts["cegar"] = 0
+            self._explorations["cegar"] = self._predicates()
+            if size.is_large(self._program, size.MEDIUM):
+                own = min(FIRST_SHARE * (self._deadline - time.monotonic()), LONGEST_FIRST)
         turns = list(self._explorations.items())
         if seconds is None:
             # Runs warm up first, and a proof that is nearly found should not wait for that.
-            left_out = ("runs", "far") if is_first else ("far",)
+            left_out = ("runs", "far", "cegar") if is_first else ("far", "cegar")
             turns = [(name, exploration) for name, exploration in turns if name not in left_out]
         else:
             turns.sort(key=lambda turn: turn[0] not in SHARES)  # what runs find is found soonest
@@ -97,7 +133,8 @@ class Alongside:
             if seconds is None:
                 verdict = _counted(exploration, states)
             else:
-                verdict = exploration.advance(until=time.monotonic() + shares[name] * seconds)
+                longer = own if name == "cegar" else 0.0
+                verdict = exploration.advance(until=time.monotonic() + shares[name] * seconds + longer)
             if verdict is None:
                 continue
             if verdict.kind != "unknown":
@@ -107,6 +144,26 @@ class Alongside:
                 self._explorations[name] = self._new(name)
             else:
                 del self._explorations[name]
+        return None
+
+    def _simulated(self) -> Verdict | None:
+        """What a simulation finds, when it is time for one."""
+        now = time.monotonic()
+        after, part, share = self._simulations[0] if self._simulations else (math.inf, math.inf, 0.0)
+        if now - self._begun < min(after, part * (self._deadline - self._begun)):
+            return None
+        if not size.is_large(self._program, size.MEDIUM):
+            self._simulations = []
+            return None
+        from mcveto.engines.simulation.simulate import simulate
+
+        del self._simulations[0]
+        end = now + share * (self._deadline - now)
+        found = simulate(self._program, end - now, self._report)
+        if found.kind != "unknown":
+            return replace(found, found_by="simulation")
+        if time.monotonic() < end:
+            self._simulations = []  # It would end the same way.
         return None
 
     def after(self, first: Verdict | None) -> Callable[[float | None], Verdict | None]:
@@ -124,3 +181,8 @@ class Alongside:
     def _new(self, name: str) -> Exploration:
         policy = replace(POLICIES[name], query_seconds=QUERY_SECONDS[self._attempts[name]])
         return Exploration(self._program, policy, self._deadline - time.monotonic(), self._report)
+
+    def _predicates(self) -> PredicateTurns:
+        from mcveto.engines.cegar.turns import PredicateTurns  # seldom needed, and its imports take time
+
+        return PredicateTurns(self._program, self._deadline - time.monotonic(), self._report, self._must_recheck)

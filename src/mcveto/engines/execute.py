@@ -314,6 +314,10 @@ class Executor:
 
     # Leaving a block.
 
+    def _expect_return(self, state: PathState, last: Instruction) -> None:
+        back = (last.pc + last.size) & self._row.address_mask
+        state.calls = state.calls.push(back) if state.calls is not None else Calls(back)
+
     def _leave(self, state: PathState, last: Instruction, step: Step) -> None:
         target = step.target
         assert isinstance(target, (int, Term))
@@ -321,8 +325,7 @@ class Executor:
             self._return(state, target)
             return
         if step.transfer is Transfer.CALL:
-            back = (last.pc + last.size) & self._row.address_mask
-            state.calls = state.calls.push(back) if state.calls is not None else Calls(back)
+            self._expect_return(state, last)
         if isinstance(target, int):
             state.pc = target
             self._result.successors.append((step.transfer, state))
@@ -487,7 +490,8 @@ class Executor:
         if fault.kind is FaultKind.SYSTEM_CALL:
             self._system_call(state)
         elif fault.address is not None and self._program.undetermined.is_foreign(fault.address):
-            self._gap(f"access to something outside the file ({fault.address:#x})")
+            action = "jump" if fault.kind is FaultKind.UNMAPPED_EXECUTE else "access"
+            self._gap(f"{action} to {self._program.undetermined.describe(fault.address, None)}")
 
     def _system_call(self, state: PathState) -> None:
         where = f"system call at {self._instruction.pc:#x}"

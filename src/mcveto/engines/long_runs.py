@@ -2,8 +2,8 @@
 
 A violation behind a million turns of a loop, or after a recursion without inputs, is found by running the program: some
 ten million instructions a second, against some ten thousand for paths; loops that only count are skipped
-(`machine.acceleration`). A few runs are made side by side, with constant inputs and with random ones, small and large,
-and given more and more steps; one that ends makes room for another with new inputs.
+(`machine.acceleration`). A few runs are made side by side, with constant inputs (also all but the first) and with
+random ones, small and large, and given more and more steps; one that ends makes room for another with new inputs.
 
 A run proves nothing. What reaches a target is reported with the inputs it consumed, and replayed by others.
 """
@@ -32,20 +32,24 @@ FARTHEST = 1 << 40
 GROWTH = 8
 CONSTANTS_GROW = 1.4
 MAX_RUNS = 40
+# Runs (by number) whose first input is another than all others.
+FIRST_DIFFERS = {4: (1, 0), 8: (0, 1)}
 SIDE_BY_SIDE = 8
 # A replay takes as long again, and somewhat more.
 LONGEST_SHARE = 0.4
 
 
 class _Constant(InputSource):
-    """Every input has the same value."""
+    """Every input has the same value, but maybe the first: what the others are compared with is often read first."""
 
-    def __init__(self, value: int) -> None:
+    def __init__(self, value: int, first: int | None = None) -> None:
         super().__init__()
         self._value = value
+        self._first = first
 
     def _draw(self, bits: int) -> int:
-        return self._value & ((1 << bits) - 1)
+        value, self._first = self._value if self._first is None else self._first, None
+        return value & ((1 << bits) - 1)
 
 
 class _OfAnySize(InputSource):
@@ -155,6 +159,9 @@ class LongRuns:
         # argument only small ones are run to the end.
         if number in (1, 2):
             return _LongRun(self._program, _Constant(number - 1))
+        if number in FIRST_DIFFERS:
+            first, value = FIRST_DIFFERS[number]
+            return _LongRun(self._program, _Constant(value, first))
         if number > 2 and number % 4 > 1:
             self._constant = math.ceil(CONSTANTS_GROW * self._constant)
             return _LongRun(self._program, _Constant(self._constant))

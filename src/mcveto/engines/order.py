@@ -233,7 +233,8 @@ class Order:
         return tuple(result)
 
     def _key(self, state: PathState) -> None:
-        """For every call, outermost first: the position in each component, each with the turns of its loop."""
+        """For every call, outermost first: the function (a call through a pointer goes to several, one after the
+        other), and the position in each component, each with the turns of its loop."""
         if not self._keyed:
             return
         parts: list[list[int]] = []
@@ -241,7 +242,7 @@ class Order:
         while place is not None:
             position, heads = self.function(place.function).place(place.pc)
             turns = dict(place.loops)
-            part: list[int] = []
+            part = [place.function]
             for level, number in enumerate(position):
                 part.append(number)
                 if level < len(heads):

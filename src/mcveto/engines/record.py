@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from mcveto.engines.memory import PathMemory, Value
+from mcveto.engines.memory import ByteOf, PathMemory, Value
 from mcveto.engines.state import Drawn, Log, PathState
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
@@ -27,6 +27,8 @@ T = TypeVar("T")
 EVERYWHERE = -1
 # The memory before a step, in what a step makes of variables.
 NOW = "mem!now"
+# Terms in all states of a proof that is better found in another way.
+BULKY = 60_000
 # Registers and bytes in all nodes together; beyond, the proof would be too long to be of use.
 MAX_VALUES = 4_000_000
 
@@ -103,6 +105,31 @@ class PathProof:
     live_bytes: tuple[frozenset[int], ...]
     needed: tuple[frozenset[Term], ...]
     """Conditions of each node's path that something was left out for, there or behind."""
+
+    def is_bulky(self) -> bool:
+        """Whether the terms that a certificate would spell out, of all nodes together, are more than a checker can be
+        expected to read: a loop that was unrolled many times says at every turn what happened in those before."""
+        size = 0
+        for node, registers, places, needed in zip(
+            self.nodes, self.live_registers, self.live_bytes, self.needed, strict=True
+        ):
+            values: list[object] = [node.registers.get(register) for register in registers]
+            if EVERYWHERE in places:
+                values.append(node.memory.whole())
+            else:
+                cells = (node.memory.cells.get(place) for place in places)
+                values += [cell.word if isinstance(cell, ByteOf) else cell for cell in cells]
+            pending = [*needed, *(value for value in values if isinstance(value, Term))]
+            seen: set[Term] = set()
+            while pending:
+                term = pending.pop()
+                if term not in seen:
+                    seen.add(term)
+                    pending.extend(term.args)
+            size += len(seen)
+            if size > BULKY:
+                return True
+        return False
 
 
 class Recorder:

@@ -114,7 +114,7 @@ def _overlooking(self: Engine) -> Verdict:
     constants = Constants(ImageBytes(self._program.space), dict(self._program.registers), {}, ())
     first = self._first(constants)
     assert not isinstance(first, Verdict)
-    return self._proved(reachable(Reachability(self._post, self._tick).explore(first, constants)))
+    return self._proved(reachable(Reachability(self._post, self._tick, first, constants).explore()))
 
 
 def test_a_limit_of_time_holds() -> None:

@@ -4,10 +4,13 @@ All abstract states are explored under the predicates found so far. If no step i
 reached regions are the proof, which is proved again before anything is said. Otherwise the nearest such steps are
 validated, many in one round: predicates are added, or a path has a model, which is run. The run decides: a model that
 does not reach a violation when it is run, as can happen where bitwise operations are uninterpreted, is not one.
+
+The loop can be left when a turn is over and taken up again where it was (`advance`).
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -58,6 +61,10 @@ def cegar(
     return Engine(program, seconds, report, treatment, seed, must_recheck).run()
 
 
+class _TurnIsOver(Exception):
+    """What was found so far is kept."""
+
+
 class Engine:
     def __init__(
         self,
@@ -67,6 +74,7 @@ class Engine:
         treatment: Treatment,
         seed: int,
         must_recheck: bool,
+        query_seconds: float = QUERY_SECONDS,
     ) -> None:
         self._program = program
         self._started = time.monotonic()
@@ -74,7 +82,8 @@ class Engine:
         self._report = report
         self._seed = seed
         self._must_recheck = must_recheck
-        self._oracle = Oracle(program, treatment, self._remaining, QUERY_SECONDS)
+        self._turn_ends = math.inf
+        self._oracle = Oracle(program, treatment, self._remaining, query_seconds)
         self._blocks = Blocks(program)
         self._post = Post(program, self._blocks, self._oracle)
         is_exact = treatment is not Treatment.UNINTERPRETED
@@ -85,22 +94,39 @@ class Engine:
         self._steps = 0
         self._regions = 0
         self._locations: set[Location] = set()
+        self._exploration: Reachability | None = None
+        """The one that is under way."""
+        self._code_known = 0
+        """Bytes of writable memory that were known to be code when it began."""
 
     def run(self) -> Verdict:
+        verdict = self.advance(math.inf)
+        assert verdict is not None
+        return verdict
+
+    def advance(self, until: float) -> Verdict | None:
+        """Goes on until a time on the monotonic clock, or a little longer; None if nothing is decided by then."""
+        self._turn_ends = until
         try:
             return self._search()
+        except _TurnIsOver:
+            return None
         except OutOfTime:
             return self._unknown("time-out")
 
     def _search(self) -> Verdict:
-        constants = Constants(ImageBytes(self._program.space), dict(self._program.registers), {}, ())
-        first = self._first(constants)
-        if isinstance(first, Verdict):
-            return first
         while True:
-            self._iterations += 1
-            code = len(self._post.precision.code)
-            entry = Reachability(self._post, self._tick).explore(first, constants)
+            if self._exploration is None:
+                constants = Constants(ImageBytes(self._program.space), dict(self._program.registers), {}, ())
+                first = self._first(constants)
+                if isinstance(first, Verdict):
+                    return first
+                self._iterations += 1
+                self._exploration = Reachability(self._post, self._tick, first, constants)
+                self._code_known = len(self._post.precision.code)
+            entry = self._exploration.explore()
+            self._exploration = None
+            self._post.precision.give_up()
             regions = reachable(entry)
             errors = [error for region in regions for error in region.errors]
             if not errors:
@@ -108,7 +134,7 @@ class Engine:
             found = self._refine(errors)
             if isinstance(found, Verdict):
                 return found
-            if not found and len(self._post.precision.code) == code:
+            if not found and len(self._post.precision.code) == self._code_known:
                 return self._unknown(self._why)
 
     def _first(self, constants: Constants) -> Location | Verdict:
@@ -139,7 +165,8 @@ class Engine:
         for longest in LENGTHS:
             learned = failed = 0
             for error in errors:
-                self._check_time()
+                if learned or failed:
+                    self._check_time()
                 result = self._refinement.refine(error, longest)
                 self._tell(f"{error.source.location}")
                 if isinstance(result, Refined):
@@ -242,6 +269,8 @@ class Engine:
     def _check_time(self) -> None:
         if self._remaining() <= 0:
             raise OutOfTime
+        if time.monotonic() > self._turn_ends:
+            raise _TurnIsOver
 
     def _remaining(self) -> float:
         return self._deadline - time.monotonic()

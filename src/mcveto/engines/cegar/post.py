@@ -15,14 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from mcveto.dpg.location import ANY, Blocks, Location
+from mcveto.dpg.location import ANY, Blocks, Location, frame_pointer_of
 from mcveto.dpg.outcomes import Outcome, OutcomeTable
 from mcveto.dpg.steps import Steps
 from mcveto.dpg.strengthen.path_state import PathState, stores_of
 from mcveto.engines.cegar.bounded_state import bounded_state
-from mcveto.engines.cegar.bounds import bounds
+from mcveto.engines.cegar.bounds import bounds, limits
 from mcveto.engines.cegar.constants import Change, Constants
 from mcveto.engines.cegar.region import Code, Cube, Error, Expansion, Kind, Region, Successor
+from mcveto.engines.cegar.states import States
 from mcveto.engines.cegar.treatment import Model, Oracle, Unsat
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
@@ -32,6 +33,8 @@ from mcveto.machine.pcode import Transfer
 from mcveto.program.program import Program
 
 MAX_TARGETS = 300
+# Bytes between the first and the last entry of a table whose constants are told to the solver.
+MAX_TABLE = 256
 MAX_CASES = 6
 MAX_RECURSION = 8
 # Ranges of addresses smaller than this are not made smaller by the solver.
@@ -48,13 +51,16 @@ Known = dict[Term, None]
 
 
 class Precision:
-    """What is looked at where: predicates by location, whether both cases of one are followed, and which bytes of
-    writable memory are code."""
+    """What is looked at where: predicates by location, whether both cases of one are followed, which bytes of writable
+    memory are code, and which words hold one of many states, so that regions with other values are other regions."""
 
     def __init__(self) -> None:
         self.predicates: dict[Location, dict[Term, bool]] = {}
         self.code: set[int] = set()
         self.cells: list[int] = []
+        """Bytes whose values tell regions apart."""
+        self.changes_of_cells = 0
+        self.states = States()
         self._versions: dict[Location, int] = {}
 
     def add(self, location: Location, predicate: Term) -> bool:
@@ -85,8 +91,33 @@ class Precision:
     def add_code(self, addresses: Sequence[int]) -> bool:
         before = len(self.code)
         self.code.update(addresses)
-        self.cells = sorted(self.code)
-        return len(self.code) > before
+        if len(self.code) == before:
+            return False
+        self._cells_changed()
+        return True
+
+    def compare(self, predicates: Iterable[Term]) -> bool:
+        """Takes note of the states that predicates compare words with; whether a word is followed from now on."""
+        if not self.states.compare(predicates):
+            return False
+        self._cells_changed()
+        return True
+
+    def give_up(self) -> bool:
+        """Stops following words that have too many values; whether there are any."""
+        if not self.states.give_up():
+            return False
+        self._cells_changed()
+        return True
+
+    def told_apart(self, constants: Constants) -> Code:
+        """The values that make regions different ones."""
+        hopeless = self.states.see(constants)
+        return tuple([None if address in hopeless else constants.byte(address) for address in self.cells])
+
+    def _cells_changed(self) -> None:
+        self.cells = sorted(self.code | self.states.bytes())
+        self.changes_of_cells += 1
 
     @property
     def count(self) -> int:
@@ -128,14 +159,14 @@ class Post:
         """What follows a region; what was found under fewer predicates is used again where none of the new ones
         matters, so that a further exploration costs what has changed."""
         kept = self._memo.setdefault((region.location, region.cube), [])
-        cells = len(self.precision.cells)
+        cells = self.precision.changes_of_cells
         version = self.precision.version
         for item in kept:
             unchanged = all(version(location) == seen for location, seen in item.versions.items())
             if unchanged and item.cells == cells and item.constants.same(region.constants):
                 return item.expansion
         expansion = self._expanded(region)
-        if cells == len(self.precision.cells):
+        if cells == self.precision.changes_of_cells:
             versions = {item.location: version(item.location) for item in expansion.successors}
             kept.append(_Remembered(region.constants, expansion, versions, cells))
             del kept[:-REMEMBERED]
@@ -155,16 +186,21 @@ class Post:
         return expansion
 
     def facts(self, literals: Iterable[Term], constants: Constants) -> list[Term]:
-        """What is constant of the bytes that literals read behind stores, which evaluation leaves as they are."""
+        """What is constant of the bytes that literals read behind stores, or in a table of which they bound the index:
+        evaluation leaves these as they are."""
         found: dict[Term, None] = {}
+        literals = list(literals)
+        greatest_of = limits(literals)
         for term in t.postorder(literals):
-            if term.op == "load" and term.args[0].op == "store" and term.args[1].op == "const":
-                for at in range(term.data[0]):
-                    where = (term.args[1].data + at) & self._program.space.mask
-                    byte = constants.byte(where)
-                    if byte is not None:
-                        cell = t.load(self.memory, t.const(where, self._program.space.address_bits), 1, False)
-                        found[t.eq(cell, t.const(byte, 8))] = None
+            if term.op != "load" or (term.args[0].op != "store" and term.args[1].op == "const"):
+                continue
+            first, last = bounds(term.args[1], 0, greatest_of)
+            for at in range(first, last + term.data[0]) if last - first < MAX_TABLE else ():
+                where = at & self._program.space.mask
+                byte = constants.byte(where)
+                if byte is not None:
+                    cell = t.load(self.memory, t.const(where, self._program.space.address_bits), 1, False)
+                    found[t.eq(cell, t.const(byte, 8))] = None
         return list(found)
 
     def location(self, pc: int, constants: Constants, frames: tuple[int, ...], pointers: list[int]) -> Location | None:
@@ -188,7 +224,8 @@ class Post:
                     return None
                 raise
         code_bytes = b"".join(instruction.bytes for instruction in block)
-        return Location(pc, code_bytes, pointers[0], pointers[1], frames)
+        frame_pointer = frame_pointer_of(self._program.space, pointers[0], pointers[1])
+        return Location(pc, code_bytes, pointers[0], frame_pointer, frames)
 
 
 class _Expander:
@@ -277,10 +314,12 @@ class _Expander:
         if is_lost and not connected:
             return None
         found: list[int] = []
+        facts = self._post.facts([*connected, target], self._region.constants)
         while len(found) <= MAX_TARGETS:
             others = [t.ne(target, t.const(pc, target.width)) for pc in found]
-            answer = self._oracle.exact.ask([*connected, *others])
+            answer = self._oracle.exact.ask([*connected, *facts, *others])
             if isinstance(answer, Unsat):
+                self._use(*facts)
                 return sorted(found)
             if not isinstance(answer, Model):
                 return None
@@ -300,7 +339,7 @@ class _Expander:
         if address in self._steps.ends or self._steps.executable(there) is t.FALSE:
             return
         if pc not in program.hooks and program.space.region_at(address) is None:
-            self._error(Kind.GAP, literals, f"a jump to something outside the file ({address:#x})")
+            self._error(Kind.GAP, literals, f"a jump to {program.undetermined.describe(address, None)}")
             return
         frames = self._region.location.frames
         assert frames is not None
@@ -356,7 +395,7 @@ class _Expander:
         return found
 
     def _arrive(self, location: Location, literals: tuple[Term, ...], constants: Constants) -> None:
-        code: Code = tuple(constants.byte(address) for address in self._post.precision.cells)
+        code = self._post.precision.told_apart(constants)
         for cube in self._cubes(location):
             self._result.successors.append(Successor(self._outcome, location, literals, cube, code, constants))
 
@@ -365,7 +404,7 @@ class _Expander:
         predicates = self._post.precision.predicates.get(location)
         if not predicates:
             return [()]
-        cubes: list[list[Term]] = [[]]
+        cubes: list[tuple[list[Term], list[Term]]] = [([], [])]  # with what the cases are before the outcome
         cases = 0
         ordered = sorted(predicates.items(), key=lambda item: item[0].serial)
         values = self._outcome.all_after([predicate for predicate, _ in ordered])
@@ -379,12 +418,20 @@ class _Expander:
                 holds = None
             if holds is not None:
                 literal = predicate if holds else t.bnot(predicate)
-                for cube in cubes:
+                for cube, _ in cubes:
                     cube.append(literal)
             elif is_split and cases < MAX_CASES:
                 cases += 1
-                cubes = [[*cube, literal] for cube in cubes for literal in (predicate, t.bnot(predicate))]
-        return [tuple(cube) for cube in cubes]
+                sides = ((predicate, value), (t.bnot(predicate), t.bnot(value)))
+                cubes = [([*cube, side], [*case, now]) for cube, case in cubes for side, now in sides]
+        return [tuple(cube) for cube, case in cubes if len(case) < 2 or not self._is_impossible(case)]
+
+    def _is_impossible(self, case: list[Term]) -> bool:
+        """Whether cases that are possible one by one are not together."""
+        if not self._refutes([*self._oracle.related(self._known, case), *case]):
+            return False
+        self._use(*self._outcome.guard, *self._region.cube)
+        return True
 
     def _is_known(self, value: Term) -> bool:
         if value is t.TRUE:

@@ -4,7 +4,8 @@ Regions wait in the order of the code: by the return addresses of the calls they
 finished before its caller goes on, and joins come after what they join, so that most regions are expanded once. One
 whose constants become fewer because another path arrives waits again; they can only become fewer, so this ends.
 
-Exploration goes on past steps that must not be taken; all of them are refined together.
+Exploration goes on past steps that must not be taken; all of them are refined together. It can be interrupted after
+every expansion, and goes on there when it is asked again.
 """
 
 from __future__ import annotations
@@ -16,37 +17,41 @@ from dataclasses import replace
 from mcveto.dpg.location import Location
 from mcveto.engines.cegar.constants import Constants
 from mcveto.engines.cegar.post import Post
-from mcveto.engines.cegar.region import Code, Cube, Edge, Region, Successor
+from mcveto.engines.cegar.region import Code, Cube, Edge, Expansion, Region, Successor
 
 Key = tuple[Location, Cube, Code]
 
 
 class Reachability:
-    def __init__(self, post: Post, tick: Callable[[Location, int], None]) -> None:
-        """`tick` is told the location and the number of regions after every expansion; it may raise."""
+    def __init__(
+        self, post: Post, tick: Callable[[Location, int], None], location: Location, constants: Constants
+    ) -> None:
+        """`location` and `constants` are those of the entry; `tick` is told the location and the number of regions
+        after every expansion; it may raise."""
         self._post = post
         self._tick = tick
         self._regions: dict[Key, Region] = {}
         self._waiting: list[tuple[tuple[int, ...], int, Region]] = []
         self._pushed = 0
         self.expansions = 0
+        self._entry = Region(location, (), constants, _order(location))
+        code = post.precision.told_apart(constants)
+        self._regions[location, (), code] = self._entry
+        self._push(self._entry)
 
-    def explore(self, location: Location, constants: Constants) -> Region:
+    def explore(self) -> Region:
         """The region of the entry, with all that can be reached from it."""
-        entry = Region(location, (), constants, _order(location))
-        code = tuple(constants.byte(address) for address in self._post.precision.cells)
-        self._regions[location, (), code] = entry
-        self._push(entry)
         while self._waiting:
-            region = heapq.heappop(self._waiting)[2]
+            region = self._waiting[0][2]
+            expansion = self._post.expand(region)
+            heapq.heappop(self._waiting)
             region.is_waiting = False
-            self._expand(region)
+            self._expand(region, expansion)
             self._tick(region.location, len(self._regions))
-        return entry
+        return self._entry
 
-    def _expand(self, region: Region) -> None:
+    def _expand(self, region: Region, expansion: Expansion) -> None:
         self.expansions += 1
-        expansion = self._post.expand(region)
         region.errors = [replace(error, source=region) for error in expansion.errors]
         region.used = expansion.used
         region.edges = []

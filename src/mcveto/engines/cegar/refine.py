@@ -13,7 +13,7 @@ predicates of the piece are followed in both cases from now on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mcveto.dpg.outcomes import Outcome
@@ -33,6 +33,8 @@ from mcveto.program.program import Program
 SHORT = 40
 PIECE_SECONDS = 1.0
 MULTIPLICATIONS = frozenset({"mul", "udiv", "urem", "sdiv", "srem"})
+COMPARISONS = frozenset({"eq", "ult", "ule", "slt", "sle"})
+MAX_PARTS = 8
 MAX_PREDICATE = 400
 """Nodes of a predicate; larger ones are not carried further back."""
 
@@ -178,6 +180,8 @@ class Refinement:
             if not isinstance(answer, Model):
                 return Stuck("a path is neither possible nor impossible, as far as the solver can tell")
             models.append(answer)
+        if error.kind is Kind.UNRESOLVED and isinstance(self._bounded(error, piece), Refined):
+            return Refined()
         if error.kind is Kind.GAP or error.kind is Kind.UNRESOLVED:
             return Stuck(error.reason)
         choices = choices_from(self._program, asked, _joined(models), self._seed, len(piece.edges))
@@ -220,7 +224,15 @@ class Refinement:
                 kept = [other for other in rest if other in answer.core]
         return set(kept)
 
-    def _learn(self, core: Sequence[_Condition], piece: _Piece) -> Result:
+    def _bounded(self, error: Error, piece: _Piece) -> Result:
+        """That a lost value is within what the path asks of it: a switch compares its index before it jumps."""
+        values = [piece.states[-1].value(term) for term in error.about]
+        related = set(self._oracle.related([condition.value for condition in piece.conditions], values))
+        core = [condition for condition in piece.conditions if condition.value in related]
+        return self._learn(core, piece, len(piece.edges)) if core else Stuck(error.reason)
+
+    def _learn(self, core: Sequence[_Condition], piece: _Piece, until: int | None = None) -> Result:
+        """New predicates from conditions; `until`: the step to which they matter, the last of them if not given."""
         precision = self._post.precision
         states = _States(self._post, piece.regions)
         tracked: list[tuple[Region, Term]] = []
@@ -233,7 +245,7 @@ class Refinement:
                 self._carry(atom, condition.step, first, piece, states, tracked, lost)
         for step, literal in list(lost):
             self._carry(literal, step, 0, piece, states, tracked, {})
-        last = max(condition.step for condition in core)
+        last = max(condition.step for condition in core) if until is None else until
         for condition in core:
             self._follow(condition, last, piece, states, copied)
         everywhere: list[tuple[Region, Term]] = []
@@ -241,6 +253,8 @@ class Refinement:
             for atom in _atoms(condition.literal):
                 self._carry(atom, condition.step, 0, piece, states, everywhere, {})
         simple = [(region, predicate) for region, predicate in tracked if not _writes(predicate)]
+        if precision.compare(predicate for _, predicate in simple):
+            return Refined()
         for chosen in (simple, copied, tracked, everywhere):
             if sum(precision.add(region.location, predicate) for region, predicate in chosen):
                 return Refined()
@@ -263,16 +277,17 @@ class Refinement:
 
         Where it meets a store whose address is lost in the region but not on the path, what the path knows of the
         address is worth knowing first: it goes to `lost`."""
-        predicate = states[step].value(atom)
+        carried = _usable_parts([states[step].value(atom)])
         for number in range(step, first - 1, -1):
             if number < step:
-                predicate = states[number].value(piece.edges[number].outcome.after(predicate))
-                if _writes(predicate):
+                outcome = piece.edges[number].outcome
+                before = [states[number].value(outcome.after(predicate)) for predicate in carried]
+                if any(map(_writes, before)):
                     lost.update(dict.fromkeys(self._lost(number, piece, states[number])))
-            predicate = _positive(predicate)
-            if predicate.op == "const" or not _is_usable(predicate):
+                carried = _usable_parts(before)
+            if not carried:
                 break
-            tracked.append((piece.regions[number], predicate))
+            tracked += [(piece.regions[number], predicate) for predicate in carried]
 
     def _follow(
         self,
@@ -326,6 +341,23 @@ def _positive(predicate: Term) -> Term:
     return predicate.args[0] if predicate.op == "not" else predicate
 
 
+def _usable_parts(predicates: Iterable[Term]) -> list[Term]:
+    """The predicates that can be carried; of one that depends on a value that is chosen in the step, the comparisons in
+    it that do not (what an automaton does when it may choose its object)."""
+    found: dict[Term, None] = {}
+    for predicate in map(_positive, predicates):
+        if predicate.op == "const":
+            continue
+        if _is_usable(predicate):
+            found[predicate] = None
+            continue
+        order = t.postorder([predicate])
+        if len(order) <= MAX_PREDICATE:
+            parts = [term for term in order if term.op in COMPARISONS and term.args[0].width > 1 and _is_usable(term)]
+            found.update(dict.fromkeys(parts))
+    return list(found)[:MAX_PARTS]
+
+
 def _is_usable(predicate: Term) -> bool:
     """Whether it speaks of the state alone and is not too large."""
     if any("!" in str(variable.data) for variable in free_variables([predicate])):
@@ -352,13 +384,18 @@ def _parts(address: Term) -> list[Term]:
 
 
 def _images(literal: Term, outcome: Outcome, state: PathState, memory: Term) -> list[Term]:
-    """The literal said of places to which the outcome copies something that it speaks of."""
+    """The literal said of places to which the outcome copies something that it speaks of, as it is or with zeros in
+    front; then also that these are zeros."""
     parts = {term for term in t.postorder([literal]) if term.op not in ("const", "memory")} - {literal}
     found: dict[Term, None] = {}
     for variable, term in outcome.state.items():
         value = state.value(term) if variable is not memory else memory
         if value in parts and value is not variable:
             found[substitute(literal, {value: variable})] = None
+        elif value.op == "zext" and value.args[0] in parts:
+            low = value.args[0].width
+            found[substitute(literal, {value.args[0]: t.extract(variable, low - 1, 0)})] = None
+            found[t.eq(t.extract(variable, value.width - 1, low), t.const(0, value.width - low))] = None
     for address, term, big_endian in stores_of(outcome.memory, memory):
         where, value = state.value(address), state.value(term)
         if where.op == "const" and value in parts:

@@ -7,6 +7,7 @@ for each entry of the table that the index can name, without asking for one at a
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from mcveto.engines.domain import PathDomain, as_term, as_value
 from mcveto.engines.execute import Cut, Executor, _cells, _choice
@@ -15,6 +16,7 @@ from mcveto.engines.queries import Model, No, Queries
 from mcveto.engines.record import Accesses
 from mcveto.engines.simulation.arrivals import CoarseRecorder
 from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
+from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
 from mcveto.engines.simulation.hints import Possible
 from mcveto.engines.simulation.remainders import Remainders
 from mcveto.engines.simulation.value_ranges import bounds_of, places_of, values_of
@@ -23,8 +25,11 @@ from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 from mcveto.machine.memory import EXECUTE, READ, WRITE
-from mcveto.machine.pcode import FreshOrigin, Transfer
+from mcveto.machine.pcode import FreshOrigin, Instruction, Transfer
 from mcveto.program.program import Program
+
+if TYPE_CHECKING:
+    from mcveto.engines.simulation.activation import Activation
 
 FEW_CELLS = 32
 MOST_ENTRIES = 8192
@@ -65,6 +70,15 @@ class CoarseExecutor(Executor):
         self.forked = False
         """Whether the block just executed could go several ways."""
         self.recorder: CoarseRecorder = CoarseRecorder(unknowns)
+        self.watched: Accesses | None = None
+        """What the next block reads, if somebody wants to know."""
+        self.activation: Activation | None = None
+        """The call that is followed for a summary."""
+        self.frames: Frames | None = None
+
+    def is_table(self, value: Term) -> bool:
+        """Whether more is known of a value than the path says."""
+        return value in self._tables or value in self._lists
 
     def initial(self) -> PathState:
         state = super().initial()
@@ -133,6 +147,15 @@ class CoarseExecutor(Executor):
             state.arrivals = (arrival._replace(names=names, drawn=number),)
         return value
 
+    def _begin_node(self, state: PathState, block: tuple[Instruction, ...]) -> Accesses | None:
+        accesses = super()._begin_node(state, block)
+        if self.watched is not None:
+            if accesses is None:
+                accesses = self._domain.accesses = self.watched
+            else:
+                self.watched = accesses
+        return accesses
+
     def _begin_last(self) -> None:
         super()._begin_last()
         self._arrivals_before = self._state.arrivals
@@ -167,6 +190,11 @@ class CoarseExecutor(Executor):
     def load(self, address: Term, size: int) -> Value:
         memory = self._domain.memory
         assert isinstance(memory, CoarseMemory)
+        framed = self._framed(address)
+        if framed is not None:
+            if self._accesses is not None:
+                self._accesses.load(framed, size)
+            return memory.load(framed, size)
         bounds = self._bounded(address, size, READ)
         if bounds is None:
             return memory.read_unknown(address, size)
@@ -192,6 +220,8 @@ class CoarseExecutor(Executor):
         if region is not None and value not in self._tables:
             entries = self._entries(address, bounds, size, not region.permissions & WRITE)
             if entries:
+                if self.activation is not None and region.permissions & WRITE:
+                    raise Unfit
                 self._tables[value] = (address, [cell for cell, _ in entries], [entry for _, entry in entries])
                 distinct = sorted({entry for _, entry in entries})
                 if len(distinct) <= MOST_LISTED and all(self._is_code(entry) for entry in distinct):
@@ -223,8 +253,18 @@ class CoarseExecutor(Executor):
             found.append((cell, entry))
         return found
 
+    def _framed(self, address: Term) -> int | None:
+        """The cell of the frame that an address means, in a call that is followed for a summary."""
+        return None if self.activation is None or self.frames is None else self.frames.cell(address)
+
     def store(self, address: Term, value: Value, size: int) -> None:
         memory = self._domain.memory
+        framed = self._framed(address)
+        if framed is not None:
+            if self._accesses is not None:
+                self._accesses.store(framed, size)
+            memory.store(framed, value, size)
+            return
         bounds = self._bounded(address, size, WRITE)
         cells = self._few_cells(address, bounds) if bounds is not None else []
         if len(cells) == 1:
@@ -243,6 +283,10 @@ class CoarseExecutor(Executor):
             ranges = places_of(address, size, self._state.path, MOST_PLACES) or ranges
         assert isinstance(memory, CoarseMemory)
         path = self._state.path
+        if self.activation is not None:
+            if bounds is None:
+                raise Unfit
+            self.activation.note_store(address, size, tuple(ranges))
 
         def misses(other: Term, extent: int) -> bool:
             """Both go by the same unknown, at a distance."""
@@ -291,6 +335,8 @@ class CoarseExecutor(Executor):
                 self._go(state, value, t.eq(target, t.const(value, target.width)), transfer)
             return
         tables = [key for key in self._queries.table.of(target) if key in self._tables]
+        if self.activation is not None and not tables:
+            raise Unfit
         if len(tables) != 1 or len(self._queries.table.of(target)) != 1 or not isinstance(tables[0], Term):
             state.model = None
             found = self._queries.model(state.path, (), None)
@@ -319,6 +365,22 @@ class CoarseExecutor(Executor):
             here = t.disj(ways) if is_there else t.TRUE
             assert goes.op == "const"
             self._go(state, goes.data, here, transfer)
+
+    def _return(self, state: PathState, target: Value) -> None:
+        if self.activation is not None and state.calls is self.activation.general.root:
+            assert self.frames is not None
+            if isinstance(target, int) or t.free_variables([target]) != [self.frames.back]:
+                raise Unfit
+            self.activation.returns.add(target)
+            state.pc, state.calls = OUTSIDE, None
+            self._result.successors.append((Transfer.RETURN, state))
+            return
+        super()._return(state, target)
+
+    def _single(self, state: PathState) -> tuple[Instruction, ...]:
+        if self.activation is not None:
+            raise Unfit
+        return super()._single(state)
 
     def _go(self, state: PathState, pc: int, here: Term, transfer: Transfer) -> None:
         """One way of a jump, if its condition is possible; a long one is not remembered."""

@@ -133,6 +133,20 @@ class CoarseMemory(PathMemory):
     ) -> None:
         """A store that touches only bytes of these ranges; it cannot be undone. `misses` says whether it certainly
         does not touch what was read through another address."""
+        self.forget_cells(ranges)
+        if self.unknowns.is_recorded:
+            self.now = t.store(self.now, address, value, self._big_endian)
+        self.forget_read(ranges, misses)
+        if ranges:
+            self.looked[address, value.width // 8] = (
+                value,
+                min(low for low, _ in ranges),
+                max(high for _, high in ranges),
+            )
+        self.journal.clear()
+
+    def forget_cells(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """The cells of these ranges may have any content."""
         cells = self.cells
         if sum(high - low for low, high in ranges) <= len(cells):
             for low, high in ranges:
@@ -142,8 +156,13 @@ class CoarseMemory(PathMemory):
             for where in [where for where in cells if any(low <= where < high for low, high in ranges)]:
                 del cells[where]
         self.clouds = united([*self.clouds, *ranges])
-        if self.unknowns.is_recorded:
-            self.now = t.store(self.now, address, value, self._big_endian)
+
+    def forget_read(
+        self,
+        ranges: Sequence[tuple[int, int]],
+        misses: Callable[[Term, int], bool] = lambda address, size: False,
+    ) -> None:
+        """What was read from these ranges may no longer be there, except where `misses` says so."""
         hit = [
             key
             for key, (_, low, high) in self.looked.items()
@@ -151,13 +170,10 @@ class CoarseMemory(PathMemory):
         ]
         for key in hit:
             del self.looked[key]
-        if ranges:
-            self.looked[address, value.width // 8] = (
-                value,
-                min(low for low, _ in ranges),
-                max(high for _, high in ranges),
-            )
-        self.journal.clear()
+
+    def forget(self, start: int, end: int) -> None:
+        self.forget_cells([(start, end)])
+        self._forget(start, end)
 
     def _forget(self, start: int, end: int) -> None:
         stale = [key for key, (_, low, high) in self.looked.items() if low < end and start < high]

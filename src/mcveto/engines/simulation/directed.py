@@ -101,15 +101,19 @@ class DirectedSearch:
         edges: Sequence[tuple[Node, Node]],
         target: Node,
         seconds: float,
-        is_first: bool = False,
+        most_blocks: int | None = None,
+        least_blocks: int = 0,
     ) -> Verdict | None:
-        """A confirmed violation at the target, or None; of a first search not more is expected than that a straight
-        way is found."""
+        """A confirmed violation at the target, or None; of a search with a limit not more is expected than that a
+        straight way is found, unless what comes otherwise is worth `least_blocks`."""
         self._deadline = time.monotonic() + seconds
         self._measure(edges, target)
-        if is_first:
+        if most_blocks is not None:
             farthest = max((distance for known in self._distances.values() for _, distance in known), default=0)
-            self._most_blocks = FIRST_BLOCKS + FIRST_FACTOR * farthest
+            expected = FIRST_BLOCKS + FIRST_FACTOR * farthest
+            self._most_blocks = min(max(expected, least_blocks), most_blocks)
+            if self._most_blocks < farthest:
+                return None
         self._runner.is_wanted = {pc for pc, _ in self._distances}.__contains__
         start = self._runner.initial()
         start.calls = first.calls  # equal call strings are the same object only below the same root

@@ -10,7 +10,7 @@ are dropped. All of this only ever adds states.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import gcd
 
 from mcveto.engines.domain import as_term, as_value
@@ -20,6 +20,7 @@ from mcveto.engines.path import KeyTable, Path
 from mcveto.engines.simulation.arrivals import joined_arrivals, settle
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
+from mcveto.engines.simulation.elements import element_of, index_of
 from mcveto.engines.simulation.value_ranges import bounds_of, values_of
 from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
@@ -33,8 +34,6 @@ MOST_GATE = 24
 MOST_CHOICES = 8
 MOST_FLAGS = 3
 FLAG = 16
-LARGEST_ELEMENT = 1 << 12
-MOST_ELEMENTS = 1 << 16
 MOST_PLACES = 512
 MOST_LISTED = 1024
 SLOW = 64
@@ -120,9 +119,9 @@ class Joins:
         """Two of a few places at equal distances, start + distance * index: so is what stands for both."""
         if bits != self._program.decoder.row.address_bits:
             return None
-        element = _element(a) or _element(b)
+        element = element_of(a) or element_of(b)
         if element is not None:
-            first, second = _index(a, *element, bits), _index(b, *element, bits)
+            first, second = index_of(a, *element, bits), index_of(b, *element, bits)
             if first is not None and second is not None:
                 index = as_term(self._value(first, second, bits, where), bits)
                 return as_value(t.add(t.mul(index, t.const(element[0], bits)), t.const(element[1], bits)))
@@ -344,9 +343,10 @@ class Joins:
         opposite = t.bnot(term)
         return self._executor.possible.model(state.path, opposite, state.model) is No.UNSAT
 
-    def covers(self, old: PathState, new: PathState) -> dict[Term, Term] | None:
+    def covers(self, old: PathState, new: PathState, rigid: Collection[Term] = ()) -> dict[Term, Term] | None:
         """If every machine state of the new one is one of the old one, what the old one's variables are in it: it is
-        an instance, and its path says whatever the old path says of that instance."""
+        an instance, and its path says whatever the old path says of that instance. Variables that are `rigid` stand
+        for themselves."""
         names: dict[Term, Term] = {}
         later: list[tuple[Term, Value, int]] = []
         tables = self._executor._tables
@@ -354,15 +354,17 @@ class Joins:
         def match(a: Value, b: Value, bits: int) -> bool:
             if isinstance(a, int):
                 return isinstance(b, int) and a == b
-            element = _element(a)
+            element = element_of(a)
             if element is not None and a.args[0].op == "var" and a.args[0] not in tables:
-                index = _index(b, *element, bits)
+                index = index_of(b, *element, bits)
                 if index is not None:
                     a, b = a.args[0], index
             if a.op != "var" or a in tables:
                 later.append((a, b, bits))
                 return True
             term = as_term(b, bits)
+            if term is not a and a in rigid:
+                return False
             return names.setdefault(a, term) is term
 
         for number in old.registers.keys() | new.registers.keys():
@@ -440,30 +442,6 @@ def _gate(first: list[Term], second: list[Term]) -> Term | None:
 def _counts(a: Value, b: Value) -> bool:
     """Whether two values are close together, as those of a counter are."""
     return isinstance(a, int) and isinstance(b, int) and abs(a - b) <= SLOW
-
-
-def _element(value: Value) -> tuple[int, int] | None:
-    """Size and start, if a value is start + size * index."""
-    if isinstance(value, int) or value.op != "lin" or len(value.args) != 1:
-        return None
-    (size,), start = value.data
-    return (size, start) if 1 < size <= LARGEST_ELEMENT else None
-
-
-def _index(value: Value, size: int, start: int, bits: int) -> Value | None:
-    """The index of a value that is start + size * index."""
-    if isinstance(value, int):
-        distance = t.signed((value - start) & ((1 << bits) - 1), bits)
-        index, rest = divmod(distance, size)
-        return index if not rest and 0 <= index < MOST_ELEMENTS else None
-    shape = _element(value)
-    if shape is None or shape[0] != size:
-        return None
-    moved = _index(shape[1], size, start, bits)
-    if moved is None:
-        return None
-    assert isinstance(moved, int)
-    return as_value(t.add(value.args[0], t.const(moved, bits)))
 
 
 def _is_choice(value: Value) -> bool:

@@ -52,6 +52,18 @@ class Relevance:
             known = self._next[function] = (edges, self._differing(function, graph))
         return known[1].get(pc, True)
 
+    def is_last(self, order: Order, function: int, pc: int) -> bool:
+        """Whether a block branches, and one of its ways goes to a target and nowhere else."""
+        ways = order.function(function).successors(pc)
+        return len(ways) > 1 and any(self._row.code_address(way) in self._targets or self._goes(way) for way in ways)
+
+    def _goes(self, pc: int) -> bool:
+        block = self._block(pc)
+        if not block:
+            return False
+        goes = [op.inputs[0] for op in block[-1].ops if op.opcode in ("BRANCH", "CBRANCH", "CALL")]
+        return any(to.space is Space.RAM and self._row.code_address(to.offset) in self._targets for to in goes)
+
     def _discover(self, order: Order, entry: int) -> None:
         pending = [entry]
         while pending:
@@ -89,10 +101,7 @@ class Relevance:
                 to = op.output
                 if to is not None and to.space is Space.REGISTER and (to.offset, to.size) in self._ghosts:
                     return True
-        if not block:
-            return False
-        goes = [op.inputs[0] for op in block[-1].ops if op.opcode in ("BRANCH", "CBRANCH", "CALL")]
-        return any(to.space is Space.RAM and self._row.code_address(to.offset) in self._targets for to in goes)
+        return self._goes(pc)
 
     def _spread(self) -> None:
         """Functions with an event in them, and those that call them."""

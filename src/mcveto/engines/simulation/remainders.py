@@ -43,7 +43,7 @@ class Remainders:
                 rest = linear.combine(((1, term), (-factor, dividend), (-coefficient, atom)), 0, term.width)
                 if _atoms(rest) > _atoms(term) - 1 - _atoms(dividend):
                     continue
-                name = self._name(dividend, divisor)
+                name = self.name(dividend, divisor)
                 bounds.append(t.ult(name, t.const(divisor, name.width)))
                 term = linear.combine(((1, rest), (factor, name)), 0, term.width)
                 break
@@ -67,12 +67,12 @@ class Remainders:
                     continue
                 rest = linear.combine(((1, inner), (-factor, dividend), (-coefficient, atom)), 0, inner.width)
                 if rest.op == "const" and not rest.data:
-                    name = self._name(t.zext(dividend, term.width), divisor)
+                    name = self.name(t.zext(dividend, term.width), divisor)
                     bound = t.ult(name, t.const(divisor, name.width))
                     return t.mul(name, t.const(factor << shift, term.width)), [bound]
         return term, []
 
-    def _name(self, dividend: Term, divisor: int) -> Term:
+    def name(self, dividend: Term, divisor: int) -> Term:
         found = self._names.get((dividend, divisor))
         if found is None:
             found = self._names[dividend, divisor] = self._unknowns.fresh(dividend.width)

@@ -25,7 +25,7 @@ from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.interpreter import Step
-from mcveto.machine.memory import READ, WRITE
+from mcveto.machine.memory import EXECUTE, READ, WRITE, RegionSpec
 from mcveto.machine.pcode import FreshOrigin, Instruction, Transfer
 from mcveto.program.program import Program
 
@@ -100,6 +100,9 @@ class RunExecutor(Executor):
         """Whether a jump through a table is followed to a program counter."""
         # Entries of constant tables that were read in this block: the address, and every cell with its entry.
         self._read: dict[Term, tuple[Term, list[int], list[int]]] = {}
+        self._pointers: set[Term] = set()
+        self._code_words: dict[int, dict[int, int]] = {}
+        """By region: words that are addresses of code."""
 
     def initial(self) -> PathState:
         state = super().initial()
@@ -183,7 +186,46 @@ class RunExecutor(Executor):
                 if all(isinstance(entry, int) for entry in entries):
                     self._read[read] = (address, cells, [int(entry) for entry in entries])  # type: ignore[arg-type]
                     return read
-        return memory.load(self._here(address, size, READ), size)
+        pointer = self._code_pointer(address, size)
+        return memory.load(self._here(address, size, READ), size) if pointer is None else pointer
+
+    def _code_pointer(self, address: Term, size: int) -> Term | None:
+        """A pointer to code that is read from a table of constants at an address without bounds: all entries that
+        lead to where a path is wanted, and the one that the inputs at hand read."""
+        where = self._model().value(address)
+        region = self._program.space.region_at(where)
+        if size != self._row.address_bytes or region is None:
+            return None
+        words = self._code_words.get(region.start)
+        if words is None:
+            words = self._code_words[region.start] = self._find_code_words(region, size)
+        if where not in words:
+            return None
+        memory = self._domain.memory
+        # What has been written since is no constant.
+        wanted = [
+            cell
+            for cell, entry in words.items()
+            if (cell == where or self.is_wanted(entry)) and memory.load(cell, size) == entry
+        ]
+        if not 1 < len(wanted) <= MOST_CHOICES or where not in wanted:
+            return None
+        self._table_reads += 1
+        read = t.var(f"table!{self._table_reads}", 8 * size)
+        self._pointers.add(read)
+        self._read[read] = (self._settled(address), wanted, [words[cell] for cell in wanted])
+        return read
+
+    def _find_code_words(self, region: RegionSpec, size: int) -> dict[int, int]:
+        """The words of a region that are addresses of code at the start."""
+        found: dict[int, int] = {}
+        first = -region.start % size
+        for offset in range(first, len(region.content) - size + 1, size):
+            entry = int.from_bytes(region.content[offset : offset + size], "big" if self._row.big_endian else "little")
+            code = self._program.space.region_at(self._row.code_address(entry)) if entry else None
+            if code is not None and code.permissions & EXECUTE:
+                found[region.start + offset] = entry
+        return found
 
     def store(self, address: Term, value: Value, size: int) -> None:
         memory = self._domain.memory
@@ -222,13 +264,36 @@ class RunExecutor(Executor):
             keys = self._queries.table.of(target) if isinstance(target, Term) else frozenset()
             used = [read for read in self._read if read in keys]
             if isinstance(target, Term) and len(used) == 1 and len(keys) == 1:
+                if step.transfer is Transfer.CALL:
+                    self._expect_return(state, last)
                 self._each(state, target, used[0], step.transfer)
+                return
+            if not isinstance(target, Term) and len(self._read) == 1 and self._later(state, last, step):
                 return
             chosen = {read: self._entry(read) for read in self._read}
             _replace(state, Substitution(chosen).apply)
             if isinstance(target, Term):
                 step = Step(step.transfer, as_value(Substitution(chosen).apply(target)))
         super()._leave(state, last, step)
+
+    def _later(self, state: PathState, last: Instruction, step: Step) -> bool:
+        """One path for each entry that leads to where a path is wanted, of a pointer to code that is called later."""
+        ((read, (address, cells, entries)),) = self._read.items()
+        if read not in self._pointers:
+            return False
+        done: set[int] = set()
+        for cell, entry in zip(cells, entries, strict=True):
+            here = t.eq(address, t.const(cell, address.width))
+            if entry in done or not self.is_wanted(entry):
+                continue
+            model = self.possible.model(state.path, here, state.model)
+            if isinstance(model, Model):
+                done.add(entry)
+                taken = state.fork(state.pc, dict(state.registers), state.memory.copy(), model)
+                taken.path.add(here)
+                _replace(taken, Substitution({read: t.const(entry, read.width)}).apply)
+                super()._leave(taken, last, step)
+        return bool(done)
 
     def _each(self, state: PathState, target: Term, read: Term, transfer: Transfer) -> None:
         """One path for each entry of the table that a jump goes through."""

@@ -8,8 +8,9 @@ end when a state comes back that is covered. Where a loop's end does not depend 
 
 Deviations: what the property depends on is not given but found. At first nothing is kept apart; when a target seems to
 be reached because a join forgot something, that place (a cell, or a register within one function) is kept apart from
-then on, and the simulation goes back to a checkpoint before that join. Calls are followed, each by itself, not
-summarised. The solver is asked only about branches that can matter (`relevance`), until that does not suffice.
+then on, and the simulation goes back to a checkpoint before that join. Calls are followed, and where no certificate is
+wanted they are summarised (`summaries`). The solver is asked only about branches that can matter (`relevance`), until
+that does not suffice.
 
 When a target still seems to be reached, a real path to it is looked for (`directed`): a violation, after replay;
 a target that only abstract states reach makes the answer UNKNOWN. When nothing is left and no target was reached the
@@ -21,38 +22,48 @@ from __future__ import annotations
 import gc
 import heapq
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mcveto.dpg.location import Blocks
 from mcveto.engines.exploration import Report
 from mcveto.engines.order import Order
 from mcveto.engines.queries import Queries
 from mcveto.engines.recheck import recheck
+from mcveto.engines.record import Accesses
+from mcveto.engines.simulation.activation import Activation
+from mcveto.engines.simulation.apart import Item, KeptApart, changed
 from mcveto.engines.simulation.arrivals import settle
+from mcveto.engines.simulation.checkpoints import Checkpoint, Key, Refined, Slot, addresses, again, left
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
-from mcveto.engines.simulation.directed import DirectedSearch, Node, Values
+from mcveto.engines.simulation.deciding_flags import flags_read
+from mcveto.engines.simulation.directed import MOST_BLOCKS, DirectedSearch, Node
+from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
 from mcveto.engines.simulation.join import Joins
 from mcveto.engines.simulation.relevance import Relevance
 from mcveto.engines.simulation.representatives import RunExecutor
+from mcveto.engines.simulation.summaries import FEWEST_BLOCKS, Replay, Summaries, edges_of, outside
 from mcveto.engines.state import Calls, PathState, Place
-from mcveto.logic.terms import Term
 from mcveto.machine.pcode import Transfer
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
 QUERY_SECONDS = 1.0
-RUN_QUERY_SECONDS = 0.3
+RUN_QUERY_SECONDS = 0.6
 # Questions are about different handlers: what a solver has learned is a burden.
 QUESTIONS_PER_SOLVER = 12
 MOST_TURNS = 300
 MOST_JOINS = 40
-MOST_VALUES = 8
 FEW_HITS = 3
 MOST_APART = 500
 MOST_SEARCHES = 6
+MOST_GLANCES = 20
+MOST_DOUBTFUL = 3
+# Instructions that are executed again, and how many of them are as dear as a block of a search.
+FAR_BACK = 4000
+GLANCE = 2
 SHARE_OF_SEARCH = 0.5
+SHARE_OF_GLANCE = 0.1
 STRETCH = 2000
 MOST_CHECKPOINTS = 16
 DEEPEST_RECURSION = 12
@@ -61,46 +72,6 @@ LONG_TURN = 20_000
 # Variables, and the part of all of them, that were made lately.
 LATELY = 5000
 SHARE_OF_LATELY = 10
-
-Apart = tuple[object, ...]
-"""A place whose values are kept apart: ("memory", address, size, function) or ("register", number, function)."""
-Key = tuple[object, ...]
-
-
-@dataclass
-class Slot:
-    """A place that waits to be executed, with the abstract state of all that arrived there."""
-
-    state: PathState
-    marks: frozenset[int]
-    """Heads of loops around it whose end depends on inputs."""
-    is_kept: bool = False
-    """Whether a checkpoint has the state, too: executing uses it up."""
-
-
-@dataclass
-class Checkpoint:
-    """All that a part of the simulation can be done again from."""
-
-    serial: int
-    """Variables made later are newer."""
-    slots: dict[Key, Slot]
-    heads: dict[Key, tuple[PathState, int]]
-    joined: dict[Key, int]
-    open: dict[str, None]
-    gaps: dict[str, None]
-    steps: int
-    """Edges of the abstract graph that were known."""
-    nodes: int
-    """States that had been executed (of those that are recorded)."""
-
-
-class Refined(Exception):
-    """Something more is kept apart: what was done since the variable with this number was made is to be done again."""
-
-    def __init__(self, serial: int) -> None:
-        super().__init__()
-        self.serial = serial
 
 
 def simulate(program: Program, seconds: float, report: Report | None = None, is_recorded: bool = True) -> Verdict:
@@ -125,10 +96,11 @@ class Simulation:
         self._deadline = deadline
         self._report = report
         self._hits: dict[Key, int] = {}
+        self._doubtful: set[Key] = set()
+        """Targets that seem to be reached, and no input was found that does."""
         self._searches = 0
-        self._apart: dict[Apart, int] = {}
-        self._apart_in: dict[int | None, list[tuple[int, Apart]]] = {}
-        """By function, None for all: what is kept apart there, with its number."""
+        self._glances = 0
+        self._apart = KeptApart(program)
         self._queries = Queries(program, deadline, QUERY_SECONDS, QUESTIONS_PER_SOLVER)
         self._unknowns = Unknowns()
         self._executor = CoarseExecutor(program, self._queries, self._unknowns)
@@ -157,16 +129,15 @@ class Simulation:
         self._entered: dict[Key, int] = {}
         """The instructions that had been executed when a head was executed last."""
         self._open: dict[str, None] = {}
-        self._values: dict[Apart, set[object]] = {}
+        self._replays: list[Replay] = []
+        self._frames = self._executor.frames = Frames(program, self._apart.stack_pointer, self._apart.stack)
+        self._summaries = Summaries(program, self._executor, self._frames)
+        self._summarises = True
+        self._following: list[int] = []
+        """Functions of which summaries are being made, outermost first."""
         self._pushed = 0
         self._executed: set[int] = set()
-        layout, row = program.decoder.layout, program.decoder.row
-        (pointer,) = layout.named(row.stack_pointer)
-        self._stack_pointer = pointer.cell.number
-        added = {name for name, _ in row.extra}
-        self._ghosts = {cell.number for cell in layout.cells if cell.name in added}
-        first = program.registers.get(self._stack_pointer)
-        self._stack = None if first is None else program.space.region_at(first - 1)
+        self._watched: set[int] = set()
 
     def record_nothing(self) -> None:
         self._executor.recorder.give_up()
@@ -192,6 +163,9 @@ class Simulation:
                 continue
             if found is not None:
                 return found
+            if not self._pool and self._doubtful:
+                self._ask_all()
+                self._back(0)
         return self._finished()
 
     def _keep(self) -> None:
@@ -201,18 +175,12 @@ class Simulation:
             slot.is_kept = True
         slots = {key: Slot(slot.state, slot.marks, True) for key, slot in self._slots.items()}
         kept = self._checkpoints
-        kept.append(
-            Checkpoint(
-                self._unknowns.count,
-                slots,
-                dict(self._heads),
-                dict(self._joined),
-                dict(self._open),
-                dict(self._executor.gaps),
-                len(self._edges),
-                self._executor.recorder.upcoming,
-            )
-        )
+        point = Checkpoint(
+            self._unknowns.count, slots, dict(self._heads), dict(self._joined), dict(self._open),
+            dict(self._executor.gaps), len(self._edges), len(self._replays), self._executor.recorder.upcoming,
+            self._executor.instructions,
+        )  # fmt: skip
+        kept.append(point)
         if len(kept) > MOST_CHECKPOINTS:
             kept[:] = [point for index, point in enumerate(kept) if index % 2 == 0 or index >= len(kept) - 4]
 
@@ -226,10 +194,11 @@ class Simulation:
         self._executor.gaps.clear()
         self._executor.gaps.update(last.gaps)
         del self._edges[last.steps :]
+        del self._replays[last.replays :]
         self._executor.recorder.back(last.nodes)
         self._slots, self._pool = {}, []
         for key, slot in last.slots.items():
-            state = _again(slot.state)
+            state = again(slot.state)
             now, before = self._key(state), key
             if now != before:  # more is kept apart than then
                 self._edges.append((before[1:], now[1:]))  # type: ignore[arg-type]
@@ -250,32 +219,7 @@ class Simulation:
 
     def _key(self, state: PathState) -> Key:
         """The place, and what is kept apart there."""
-        return (state.key, state.pc, state.calls, self.apart(state))
-
-    def apart(self, state: PathState, is_real: bool = False) -> Values:
-        """The values of what is kept apart, by number; those of real paths are compared, but not learned."""
-        function = state.place.function if state.place is not None else 0
-        values: list[tuple[int, object]] = [(-1, self._known(state.registers.get(self._stack_pointer)))]
-        for owner in (None, function):
-            for number, item in self._apart_in.get(owner, ()):
-                if item[0] == "memory":
-                    value: object = state.memory.load(item[1], item[2])  # type: ignore[arg-type]
-                else:
-                    value = state.registers.get(item[1])  # type: ignore[call-overload]
-                values.append((number, self._few(item, value, is_real)))
-        return tuple(values)
-
-    def _known(self, value: object) -> object:
-        return "?" if isinstance(value, Term) else value
-
-    def _few(self, item: Apart, value: object, is_real: bool) -> object:
-        """What is kept apart may have a few values; a place with many is a counter, and is joined like any other."""
-        if isinstance(value, Term):
-            return "?"
-        seen = self._values.setdefault(item, set())
-        if len(seen) < MOST_VALUES and not is_real:
-            seen.add(value)
-        return value if value in seen else "?"
+        return (state.key, state.pc, state.calls, self._apart.values(state))
 
     def _push(self, state: PathState, marks: frozenset[int], source: Node | None) -> None:
         if source is not None and len(state.arrivals) == 1:
@@ -288,7 +232,7 @@ class Simulation:
             if state.calls is not None and state.calls is not source[1]:
                 self._begun.setdefault(state.calls, self._unknowns.count)
             self._edges.append((source, node))  # type: ignore[arg-type]
-            if _changed(source[2], key[3]):  # type: ignore[arg-type]
+            if changed(source[2], key[3]):  # type: ignore[arg-type]
                 assert state.place is not None
                 self._relevance.note_change(state.place.function, source[0])
         slot = self._slots.get(key)
@@ -306,7 +250,7 @@ class Simulation:
     def _explore(self, slot: Slot, key: Key) -> Verdict | None:
         program, row = self._program, self._program.decoder.row
         if slot.is_kept:
-            slot.state = _again(slot.state)
+            slot.state = again(slot.state)
         state = slot.state
         node: Node = key[1:]  # type: ignore[assignment]
         address = row.code_address(state.pc)
@@ -325,9 +269,18 @@ class Simulation:
         self._executed.add(state.pc)
         source = state.place.pc if state.place is not None else state.pc
         around = state.place.loops if state.place is not None else ()
+        function = state.place.function if state.place is not None else 0
         frame = state.calls
         self._executor.forked = False
+        self._executor.watched = watched = self._watch(state)
+        activation = self._executor.activation
+        if activation is not None:
+            if state.place is None or state.place.function in self._apart.of:
+                raise Unfit
+            self._executor.watched = footprint = activation.footprint()
+        here = (state.pc, state.calls)
         moved: list[PathState] = []
+        returned: list[PathState] = []
         pending = [state]
         while pending:
             result = self._executor.run(pending.pop())
@@ -339,14 +292,132 @@ class Simulation:
             if len(result.successors) > 2 and result.successors[0][0] is Transfer.JUMP:
                 self._order.note_jumps(result.successors[0][1], source, [to.pc for _, to in result.successors])
             for transfer, successor in result.successors:
+                if activation is not None:
+                    activation.goes(here, (successor.pc, successor.calls))
+                    if successor.pc == OUTSIDE:
+                        self._ends(activation, successor, node)
+                        continue
                 self._order.move(successor, transfer, source)
-                moved.append(successor)
+                ends = self._summarised(successor, node) if transfer is Transfer.CALL else None
+                if ends is None:
+                    moved.append(successor)
+                else:
+                    returned += ends
+        if activation is not None:
+            activation.executed(here, function, footprint)
+        if watched is not None and self._executor.watched is not None:
+            self._guess_apart(self._executor.watched)
         if self._executor.forked:
-            marks |= {head for head, _ in around if any(_left(item, head, frame) for item in moved)}
+            marks |= {head for head, _ in around if any(left(item, head, frame) for item in (*moved, *returned))}
         for successor in moved:
             self._push(successor, marks, node)
+        for end in returned:
+            self._push(end, marks, None)  # the way there is that of the summary
         self._tell(source)
         return None
+
+    # Calls.
+
+    def _summarised(self, state: PathState, node: Node) -> list[PathState] | None:
+        """The states after a call, by a summary of it; None if the call is to be followed."""
+        place = state.place
+        assert place is not None and state.calls is not None
+        function = place.function
+        if self._unknowns.is_recorded or not self._summarises or function in self._asked or function in self._apart.of:
+            return None
+        if len(self._order.function(function).blocks()) < FEWEST_BLOCKS:
+            return None
+        found = self._summaries.fitting(state, function)
+        if found is None:
+            if function in self._following or function in place.within or not self._summaries.is_due(function):
+                return None
+            if not self._summarise(state, function):
+                self._summaries.failed(function)
+                return None
+            found = self._summaries.fitting(state, function)
+            if found is None:
+                return None
+        summary, names = found
+        activation = self._executor.activation
+        if activation is not None:
+            self._summaries.note(activation, state, summary, names)
+        ends = self._summaries.ends(state, summary, names)
+        nodes: list[Node] = []
+        for end in ends:
+            if activation is not None:
+                activation.goes((state.pc, state.calls), (end.pc, end.calls))
+            self._order.move(end, Transfer.RETURN, place.pc)
+            nodes.append(self._key(end)[1:])  # type: ignore[arg-type]
+        self._replays.append(Replay(node, state.calls, summary, tuple(nodes)))
+        return ends
+
+    def _summarise(self, state: PathState, function: int) -> bool:
+        """Follows a call from a general state; whether that gave a summary."""
+        general = self._summaries.general(state)
+        if general is None:
+            return False
+        executor = self._executor
+        activation = Activation(general, self._frames)
+        outer = (
+            self._pool, self._slots, self._edges, self._replays, self._heads, self._joined, self._entered, self._open,
+            executor.activation, dict(executor.gaps), executor.forked, executor.watched,
+        )  # fmt: skip
+        self._pool, self._slots, self._edges, self._replays = [], {}, [], []
+        self._heads, self._joined, self._entered, self._open = {}, {}, {}, {}
+        executor.activation = activation
+        executor.gaps.clear()
+        self._following.append(function)
+        try:
+            first = general.state
+            self._order.start(first)
+            entry: Node = self._key(first)[1:]  # type: ignore[assignment]
+            self._push(first, frozenset(), None)
+            while self._pool:
+                if time.monotonic() > self._deadline:
+                    return False
+                key = heapq.heappop(self._pool)[2]
+                self._explore(self._slots.pop(key), key)
+            if self._open or executor.gaps:
+                return False
+            summary = self._summaries.add(activation, entry)
+            summary.edges, summary.replays = self._edges, self._replays
+            return True
+        except Unfit:
+            return False
+        finally:
+            self._following.pop()
+            (
+                self._pool, self._slots, self._edges, self._replays, self._heads, self._joined, self._entered,
+                self._open, executor.activation, gaps, executor.forked, executor.watched,
+            ) = outer  # fmt: skip
+            executor.gaps.clear()
+            executor.gaps.update(gaps)
+
+    def _ends(self, activation: Activation, state: PathState, source: Node) -> None:
+        """A call that is followed for a summary has returned."""
+        state.place = None
+        node = outside(self._apart.values(state))
+        self._edges.append((source, node))
+        other = activation.exits.get(node)
+        activation.exits[node] = state if other is None else self._joins.joined(other, state, is_loop=False)
+
+    def _watch(self, state: PathState) -> Accesses | None:
+        """Where what a block reads is written down, if the block decides about a target and is executed first."""
+        place = state.place
+        if place is None or place.pc in self._watched:
+            return None
+        self._watched.add(place.pc)
+        return Accesses() if self._relevance.is_last(self._order, place.function, place.pc) else None
+
+    def _guess_apart(self, accesses: Accesses) -> None:
+        """A flag that decides about a target will have to be kept apart: nothing need be done again, if it is from
+        the beginning."""
+        for start, size in flags_read(accesses, self._program.space, self._first.memory):
+            item: Item = ("memory", start, size, None)
+            if item in self._apart.items or self._apart.on_stack(start):
+                continue
+            if all(self._apart.place_of(origin) != item for origin in self._unknowns.first):
+                self._keep_apart(item)
 
     def _at_head(self, slot: Slot, key: Key) -> frozenset[int] | None:
         """What to do at the head of a loop; None if nothing, because an earlier state covers this one."""
@@ -364,7 +435,9 @@ class Simulation:
         if turns == 0:
             marks -= {place.pc}
         elif place.pc in marks or turns > MOST_TURNS:
-            names = self._joins.covers(old[0], state) if old is not None else None
+            activation = self._executor.activation
+            rigid = activation.general.variables.keys() if activation is not None else ()
+            names = self._joins.covers(old[0], state, rigid) if old is not None else None
             if old is not None and names is not None:
                 self._executor.recorder.covered_by(state, old[1], names)
                 return None
@@ -377,44 +450,85 @@ class Simulation:
                 slot.state = self._joins.joined(old[0], state, is_loop=True, guesses=is_cheap)
         self._entered[where] = self._executor.instructions
         # Executing a state uses it up.
-        self._heads[where] = _again(slot.state), self._executor.recorder.upcoming
+        self._heads[where] = again(slot.state), self._executor.recorder.upcoming
         return marks
 
     # A target seems to be reached.
 
     def _hit(self, state: PathState, node: Node, where: str) -> Verdict | None:
-        place: Key = (state.pc, tuple(_addresses(state.calls)))
+        if self._executor.activation is not None:
+            raise Unfit
+        place: Key = (state.pc, tuple(addresses(state.calls)))
+        if place in self._doubtful:
+            return None
         self._hits[place] = self._hits.get(place, 0) + 1
-        if self._hits[place] <= FEW_HITS and len(self._apart) < MOST_APART:
-            serial = self._refine(state)
-            if serial is not None:
-                raise Refined(serial)
+        if self._hits[place] <= FEW_HITS and len(self._apart.items) < MOST_APART:
+            forgotten = self._apart.forgotten(state, self._unknowns, self._queries.table)
+            if forgotten is not None:
+                found = self._glance(node, forgotten[1])
+                if found is not None:
+                    return found
+                self._keep_apart(forgotten[0])
+                raise Refined(forgotten[1])
         serial = self._ask_around(state) if not self._asks_all else None
         if serial is not None:
+            if self._summarises:
+                self._follow_all()
             del self._hits[place]
             raise Refined(serial)
         self._searches += 1
         if self._searches <= MOST_SEARCHES:
             seconds = SHARE_OF_SEARCH * (self._deadline - time.monotonic())
-            search = DirectedSearch(
-                self._program,
-                self._runner,
-                self._run_queries,
-                self._order,
-                self.apart,
-                self._branch_matters,
-                self._tell,
-            )
-            found = search.run(self._first, self._edges, node, seconds, is_first=not self._asks_all)
+            least = self._executor.instructions // (2 * GLANCE)
+            found = self._search(node, seconds, None if self._asks_all else MOST_BLOCKS, least)
             if found is not None:
-                return self._with_statistics(found)
+                return found
+            if self._summarises:
+                self._follow_all()
         if not self._asks_all:
-            # Once more from the start, with every branch asked about.
-            self._asks_all = True
-            self._hits.clear()
+            # Another target may be easier. If none is, once more from the start, with every branch asked about.
+            self._doubtful.add(place)
+            if len(self._doubtful) <= MOST_DOUBTFUL:
+                return None
+            self._ask_all()
             raise Refined(0)
         self._open[f"{where} may be reached, but no input was found that does"] = None
         return None
+
+    def _follow_all(self) -> None:
+        """A summary may have lost what makes a target unreachable: once more, with every call followed."""
+        if self._replays:
+            self._summarises = False
+            self._hits.clear()
+            self._doubtful.clear()
+            self._asked.clear()
+            self._searches = 0
+            raise Refined(0)
+
+    def _ask_all(self) -> None:
+        self._asks_all = True
+        self._summaries.drop(lambda summary: True)
+        self._doubtful.clear()
+        self._hits.clear()
+        self._searches = 0
+
+    def _glance(self, node: Node, serial: int) -> Verdict | None:
+        """Where much would be done again, a straight way to the target is looked for first."""
+        point = next((p for p in reversed(self._checkpoints) if p.serial < serial), self._checkpoints[0])
+        cost = self._executor.instructions - point.instructions
+        if cost < FAR_BACK or self._glances >= MOST_GLANCES:
+            return None
+        self._glances += 1
+        return self._search(node, SHARE_OF_GLANCE * (self._deadline - time.monotonic()), cost // GLANCE)
+
+    def _search(self, node: Node, seconds: float, most_blocks: int | None, least: int = 0) -> Verdict | None:
+        search = DirectedSearch(
+            self._program, self._runner, self._run_queries, self._order, self._apart.values, self._branch_matters,
+            self._tell,
+        )  # fmt: skip
+        edges = [*self._edges, *edges_of(self._replays, self._apart.items)]
+        found = search.run(self._first, edges, node, seconds, most_blocks, least)
+        return self._with_statistics(found) if found is not None else None
 
     def _ask_around(self, state: PathState) -> int | None:
         """From now on asks about every branch of the functions that were entered lately and led here: what is forgotten
@@ -434,43 +548,21 @@ class Simulation:
         if functions <= self._asked:
             return None
         self._asked |= functions
+        self._summaries.drop(lambda summary: not functions.isdisjoint(summary.functions))
         return serial
 
     def _suspicion(self) -> str:
         return "".join(f"; {reason}" for reason in [*self._open][:1])
 
-    def _refine(self, state: PathState) -> int | None:
-        """Keeps apart what a join forgot and the way here depends on; latest first. The number of its variable."""
-        origins, table = self._unknowns.origins, self._queries.table
-        for term in reversed(state.path.terms):
-            if term in self._unknowns.bounds:
-                continue
-            for variable in sorted((v for v in table.of(term) if v in origins), key=lambda v: -v.serial):
-                item = self._place_of(origins[variable])
-                if item not in self._apart:
-                    number = self._apart[item] = len(self._apart)
-                    self._apart_in.setdefault(item[-1], []).append((number, item))  # type: ignore[arg-type]
-                    # What was joined there earlier would still be one state.
-                    first = self._unknowns.first
-                    return min(number for other, number in first.items() if self._place_of(other) == item)
-        return None
-
-    def _place_of(self, origin: Apart) -> Apart:
-        """Globals and ghosts are the same in all functions."""
-        if origin[0] == "memory" and not self._on_stack(origin[1]):
-            return (*origin[:3], None)
-        if origin[0] == "register" and origin[1] in self._ghosts:
-            return (*origin[:2], None)
-        return origin
-
-    def _on_stack(self, address: object) -> bool:
-        assert isinstance(address, int)
-        return self._stack is not None and self._stack.start <= address < self._stack.end
+    def _keep_apart(self, item: Item) -> None:
+        self._apart.add(item)
+        self._summaries.kept_apart(item)
 
     # Ends.
 
     def _finished(self) -> Verdict:
         gaps = [*self._open, *self._executor.gaps]
+        gaps += [f"{place[0]:#x} may be reached" for place in sorted(self._doubtful)]
         if self._program.image.unspecified:
             gaps.append("the file depends on code or data that is not in it (imports)")
         if gaps:
@@ -495,33 +587,9 @@ class Simulation:
             "distinct_instructions": len(self._executor.seen),
             "locations": len(self._executed),
             "nodes": self._pushed,
-            "refinements": len(self._apart),
+            "refinements": len(self._apart.items),
         }
 
     def _tell(self, pc: int) -> None:
         if self._report is not None:
             self._report(self.statistics(), f"{pc:#x}")
-
-
-def _addresses(calls: Calls | None) -> Iterator[int]:
-    while calls is not None:
-        yield calls.address
-        calls = calls.parent
-
-
-def _changed(before: Values, after: Values) -> bool:
-    """Whether something kept apart has another value; the stack pointer does not count."""
-    old = dict(before)
-    return any(number >= 0 and old.get(number, value) != value for number, value in after)
-
-
-def _again(state: PathState) -> PathState:
-    """A copy that can be executed."""
-    twin = state.fork(state.pc, dict(state.registers), state.memory.copy(), state.model)
-    twin.key = state.key
-    return twin
-
-
-def _left(state: PathState, head: int, frame: Calls | None) -> bool:
-    """Whether a state has left the loop, seen from the same call."""
-    return state.calls is frame and state.place is not None and all(item != head for item, _ in state.place.loops)

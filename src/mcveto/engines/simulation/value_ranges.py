@@ -189,9 +189,15 @@ def _plain(term: Term, limits: dict[Term, Range], depth: int) -> Range:
             bottom, ceiling = _bounds(part, limits, below)
             low, high = low << part.width | bottom, high << part.width | ceiling
         return low, high
-    if op == "extract" and term.data[1] == 0:
-        low, high = _bounds(term.args[0], limits, below)
+    if op == "extract":
+        low, high = (bound >> term.data[1] for bound in _bounds(term.args[0], limits, below))
         return (low, high) if high <= top else (0, top)
+    if op == "sext":
+        low, high = _bounds(term.args[0], limits, below)
+        return (low, high) if high < 1 << term.args[0].width - 1 else (0, top)
+    if op == "udiv" and term.args[1].op == "const" and term.args[1].data:
+        low, high = _bounds(term.args[0], limits, below)
+        return low // term.args[1].data, high // term.args[1].data
     if op == "lshr" and term.args[1].op == "const":
         low, high = _bounds(term.args[0], limits, below)
         return low >> term.args[1].data, high >> term.args[1].data

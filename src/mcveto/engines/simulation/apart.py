@@ -1,0 +1,95 @@
+"""What is kept apart: places whose values are part of where a state is, so that states that differ in them do not join.
+
+A place is a cell of memory, a ghost, or a register within one function. It may have a few values; one with many is a
+counter, and is joined like any other. Which places these are is found while simulating; it decides how much is known,
+never what is true.
+"""
+
+from __future__ import annotations
+
+from mcveto.engines.path import KeyTable
+from mcveto.engines.simulation.coarse_memory import Unknowns
+from mcveto.engines.simulation.directed import Values
+from mcveto.engines.state import PathState
+from mcveto.logic.terms import Term
+from mcveto.program.program import Program
+
+MOST_VALUES = 8
+
+Item = tuple[object, ...]
+"""("memory", address, size, function) or ("register", number, function); the function is None for all."""
+
+
+class KeptApart:
+    def __init__(self, program: Program) -> None:
+        layout, row = program.decoder.layout, program.decoder.row
+        (pointer,) = layout.named(row.stack_pointer)
+        self.stack_pointer = pointer.cell.number
+        added = {name for name, _ in row.extra}
+        self._ghosts = {cell.number for cell in layout.cells if cell.name in added}
+        first = program.registers.get(self.stack_pointer)
+        self.stack = None if first is None else program.space.region_at(first - 1)
+        self.items: dict[Item, int] = {}
+        self.of: dict[int | None, list[tuple[int, Item]]] = {}
+        """By function, None for all: what is kept apart there, with its number."""
+        self._values: dict[Item, set[object]] = {}
+
+    def add(self, item: Item) -> None:
+        number = self.items[item] = len(self.items)
+        self.of.setdefault(item[-1], []).append((number, item))  # type: ignore[arg-type]
+
+    def values(self, state: PathState, is_real: bool = False) -> Values:
+        """The values of what is kept apart, by number; those of real paths are compared, but not learned."""
+        function = state.place.function if state.place is not None else 0
+        values: list[tuple[int, object]] = [(-1, _known(state.registers.get(self.stack_pointer)))]
+        for owner in (None, function):
+            for number, item in self.of.get(owner, ()):
+                if item[0] == "memory":
+                    value: object = state.memory.load(item[1], item[2])  # type: ignore[arg-type]
+                else:
+                    value = state.registers.get(item[1])  # type: ignore[call-overload]
+                values.append((number, self._few(item, value, is_real)))
+        return tuple(values)
+
+    def _few(self, item: Item, value: object, is_real: bool) -> object:
+        if isinstance(value, Term):
+            return "?"
+        seen = self._values.setdefault(item, set())
+        if len(seen) < MOST_VALUES and not is_real:
+            seen.add(value)
+        return value if value in seen else "?"
+
+    def forgotten(self, state: PathState, unknowns: Unknowns, table: KeyTable) -> tuple[Item, int] | None:
+        """What a join forgot and the way here depends on, latest first; and the number of its variable."""
+        origins, first = unknowns.origins, unknowns.first
+        for term in reversed(state.path.terms):
+            if term in unknowns.bounds:
+                continue
+            for variable in sorted((v for v in table.of(term) if v in origins), key=lambda v: -v.serial):
+                item = self.place_of(origins[variable])
+                if item not in self.items:
+                    # What was joined there earlier would still be one state.
+                    return item, min(number for other, number in first.items() if self.place_of(other) == item)
+        return None
+
+    def place_of(self, origin: Item) -> Item:
+        """Globals and ghosts are the same in all functions."""
+        if origin[0] == "memory" and not self.on_stack(origin[1]):
+            return (*origin[:3], None)
+        if origin[0] == "register" and origin[1] in self._ghosts:
+            return (*origin[:2], None)
+        return origin
+
+    def on_stack(self, address: object) -> bool:
+        assert isinstance(address, int)
+        return self.stack is not None and self.stack.start <= address < self.stack.end
+
+
+def changed(before: Values, after: Values) -> bool:
+    """Whether something kept apart has another value; the stack pointer does not count."""
+    old = dict(before)
+    return any(number >= 0 and old.get(number, value) != value for number, value in after)
+
+
+def _known(value: object) -> object:
+    return "?" if isinstance(value, Term) else value

@@ -1,0 +1,68 @@
+"""Where a simulation is: the places that wait, and all that a part of it can be done again from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mcveto.engines.state import Calls, PathState
+
+Key = tuple[object, ...]
+
+
+@dataclass
+class Slot:
+    """A place that waits to be executed, with the abstract state of all that arrived there."""
+
+    state: PathState
+    marks: frozenset[int]
+    """Heads of loops around it whose end depends on inputs."""
+    is_kept: bool = False
+    """Whether a checkpoint has the state, too: executing uses it up."""
+
+
+@dataclass
+class Checkpoint:
+    """All that a part of the simulation can be done again from."""
+
+    serial: int
+    """Variables made later are newer."""
+    slots: dict[Key, Slot]
+    heads: dict[Key, tuple[PathState, int]]
+    joined: dict[Key, int]
+    open: dict[str, None]
+    gaps: dict[str, None]
+    steps: int
+    """Edges of the abstract graph that were known."""
+    replays: int
+    """Summaries that had been used."""
+    nodes: int
+    """States that had been executed (of those that are recorded)."""
+    instructions: int
+    """Instructions that had been executed."""
+
+
+class Refined(Exception):
+    """Something more is kept apart: what was done since the variable with this number was made is to be done again."""
+
+    def __init__(self, serial: int) -> None:
+        super().__init__()
+        self.serial = serial
+
+
+def addresses(calls: Calls | None) -> Iterator[int]:
+    while calls is not None:
+        yield calls.address
+        calls = calls.parent
+
+
+def again(state: PathState) -> PathState:
+    """A copy that can be executed."""
+    twin = state.fork(state.pc, dict(state.registers), state.memory.copy(), state.model)
+    twin.key = state.key
+    return twin
+
+
+def left(state: PathState, head: int, frame: Calls | None) -> bool:
+    """Whether a state has left the loop, seen from the same call."""
+    return state.calls is frame and state.place is not None and all(item != head for item, _ in state.place.loops)

@@ -1,0 +1,98 @@
+"""Tables: what a comparison says of the index must be known where the table is read, and what the table holds, too."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from mcveto.engines.cegar.engine import cegar
+from mcveto.program.program import load_program
+from mcveto.program.spec import InputCall, PropertySpec, Spec
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+
+# The index is masked into a register with zeros in front, compared, and only then used in another block.
+TEXT = """
+	.globl _start
+_start:
+	pushq	%rbx
+	callq	choice
+	movl	%eax, %ebx
+	andl	$15, %ebx
+	cmpl	$LAST, %ebx
+	ja	.Lend
+	jmpq	*.Ltable(,%rbx,8)
+.Lone:
+	movl	$1, %eax
+	jmp	.Lend
+.Ltwo:
+	movl	$2, %eax
+	jmp	.Lend
+reached:
+	nop
+.Lend:
+	popq	%rbx
+	retq
+choice:
+	xorl	%eax, %eax
+	retq
+	.section .rodata,"a",@progbits
+	.p2align 3
+.Ltable:
+	.quad .Lone
+	.quad .Ltwo
+	.quad .Lone
+	.quad reached
+"""
+
+
+@pytest.mark.parametrize("section", ['.rodata,"a"', '.data,"aw"'])
+@pytest.mark.parametrize(("last", "kind"), [(2, "proved"), (3, "violated")])
+def test_the_bound_of_the_index_is_learned(last: int, kind: str, section: str, tmp_path: Path) -> None:
+    path = tmp_path / "switch.s"
+    path.write_text(TEXT.replace("LAST", str(last)).replace('.rodata,"a"', section))
+    reach = PropertySpec("reach", ("reached",))
+    program = load_program(str(path), Spec(entry="_start", input_calls=(InputCall("choice"),), properties=(reach,)))
+    verdict = cegar(program, 60)
+    assert verdict.kind == kind, verdict.reason
+    if kind == "violated":
+        assert verdict.inputs[0].value & 15 == 3
+
+
+# The table can be written, but is not before it is read; or (WRITE) some entry is.
+TABLE = """
+	.globl _start
+_start:
+	pushq	%rbx
+	WRITE
+	callq	choice
+	movl	%eax, %ebx
+	cmpl	$7, %ebx
+	ja	.Lend
+	cmpl	$0, table(,%rbx,4)
+	je	.Lend
+reached:
+	nop
+.Lend:
+	popq	%rbx
+	retq
+choice:
+	xorl	%eax, %eax
+	retq
+	.data
+table:
+	.zero 32
+	.long 1
+"""
+WRITE = "callq choice\n\tandl $7, %eax\n\tmovl $5, table(,%rax,4)"
+
+
+@pytest.mark.parametrize(("write", "kind"), [("", "proved"), (WRITE, "violated")])
+def test_a_table_that_was_not_written_holds_what_the_image_does(write: str, kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.s"
+    path.write_text(TABLE.replace("WRITE", write))
+    reach = PropertySpec("reach", ("reached",))
+    program = load_program(str(path), Spec(entry="_start", input_calls=(InputCall("choice"),), properties=(reach,)))
+    assert cegar(program, 60).kind == kind
