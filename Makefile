@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 JOBS ?= 2
 
-.PHONY: install demo web test test-slow campaign campaign-c check format bench examples lock clean
+.PHONY: install demo web test test-slow campaign campaign-c campaign-drivers check format bench examples lock clean
 
 # Compiled here once, so that no start has to, wherever Python is told not to keep what it compiles.
 install: $(STAMP)
@@ -41,6 +41,10 @@ campaign: install
 # Random C, compiled for every instruction set, against native runs of every input.
 campaign-c: install
 	$(PY) tools/c_campaign.py --seconds $(SECONDS)
+
+# Drivers with something changed at random, against random native runs.
+campaign-drivers: install
+	$(PY) tools/driver_campaign.py --seconds $(SECONDS)
 
 format: install
 	$(VENV)/bin/ruff format .
