@@ -77,7 +77,7 @@ def _shape(name: str) -> Term:
     return SHAPES[name]()
 
 
-USUAL = ("choice", "junctions", "stores", "sum and xor")
+USUAL = ("junctions", "stores")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_deep_terms(shape: str) -> None:
         extract(term, 3, 3)
 
 
-@pytest.mark.parametrize("shape", ["sum and xor", "choice", "junctions"])
+@pytest.mark.parametrize("shape", ["sum and xor", *(pytest.param(s, marks=pytest.mark.slow) for s in USUAL)])
 def test_deep_terms_are_read_back(shape: str) -> None:
     term = _shape(shape)
     names = {v.data: v for v in free_variables([term])}
@@ -111,7 +111,7 @@ def test_deep_terms_are_read_back(shape: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["bitwuzla", "z3"])
-@pytest.mark.parametrize("shape", ["product", "junctions"])
+@pytest.mark.parametrize("shape", [pytest.param("product", marks=pytest.mark.slow), "junctions"])
 def test_deep_terms_are_translated(shape: str, name: str) -> None:
     term = _shape(shape)
     solver = make_solver(name, isolated=True)

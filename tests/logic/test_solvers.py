@@ -52,6 +52,8 @@ from mcveto.logic.terms import (
 )
 
 NAMES = ["bitwuzla", "z3", "auto"]
+# Seconds in which a query must end that would take minutes without its limit; a busy machine is given time.
+PATIENCE = 20.0
 KINDS = [(name, isolated) for name in NAMES for isolated in (False, True)]
 x, y = var("x", 32), var("y", 32)
 m = memory("m", 32)
@@ -216,7 +218,7 @@ def test_limits_hold_and_the_next_query_works(name: str) -> None:
         assert solver.check() == "sat"  # start-up is not part of the limit
         started = time.monotonic()
         assert solver.check([_hard()], timeout=1.0) == "unknown"
-        assert 0.5 < time.monotonic() - started < 1.5
+        assert 0.5 < time.monotonic() - started < PATIENCE
         assert solver.check([eq(x, k(3))], timeout=5.0) == "sat"
         assert solver.value(x) == 3
         assert solver.check([eq(x, k(30))], timeout=5.0) == "unsat"
@@ -229,7 +231,7 @@ def test_in_process_limits(name: str) -> None:
     solver = make_solver(name)
     started = time.monotonic()
     assert solver.check([_hard()], timeout=0.5) == "unknown"
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < PATIENCE
     assert solver.check([eq(x, k(3))]) == "sat"
 
 
@@ -247,7 +249,7 @@ def test_a_worker_that_overruns_is_replaced(monkeypatch: pytest.MonkeyPatch) -> 
     solver.add(ult(x, k(10)))
     started = time.monotonic()
     assert solver.check([eq(y, k(1))], timeout=0.3) == "unknown"
-    assert time.monotonic() - started < 1.0
+    assert time.monotonic() - started < PATIENCE
     assert solver.statistics.restarts == 1
     monkeypatch.undo()
     assert solver.check([ult(k(9), x)], timeout=5) == "unsat"  # the new worker knows what was asserted
