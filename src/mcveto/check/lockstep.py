@@ -1,21 +1,22 @@
 """Two machines side by side: another one follows the reference emulator through a counterexample, step by step.
 
 After every instruction the program counter, the registers and flags that both have, and the bytes the instruction
-wrote are compared; the first difference is the result. What is not the other machine's own doing is handed to it: the
+wrote are compared; the first difference is the result. An instruction that repeats itself (x86's string instructions) is
+compared when it is done: processors leave it with its last turn, we with one more that finds nothing to do. What is not the other machine's own doing is handed to it: the
 entry state, the effect of functions that the spec replaces (inputs, `assume`, library models), and flags that the
 manual leaves undefined, which are part of the counterexample.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from mcveto.check.counterexample import Counterexample
 from mcveto.check.reference_run import ReferenceRun, Turns, Violation
 from mcveto.machine.emulator import Machine
-from mcveto.machine.trace import TraceStep
+from mcveto.machine.trace import Access, TraceStep
 from mcveto.program.program import Program
 
 
@@ -105,7 +106,7 @@ def follow(
         if hidden:
             raise CannotFollow(f"{', '.join(hidden)} cannot be set there")
         while run.steps < violation.steps:
-            difference = _one_step(run, follower)
+            difference = _one_step(run, follower, violation.steps)
             if difference is not None:
                 return Comparison(follower.name, run.steps, difference)
     except CannotFollow as reason:
@@ -115,15 +116,23 @@ def follow(
     return Comparison(follower.name, run.steps)
 
 
-def _one_step(run: ReferenceRun, follower: Follower) -> Difference | None:
+def _one_step(run: ReferenceRun, follower: Follower, most: int) -> Difference | None:
+    """One instruction with its repetitions, as far as a run of `most` steps goes."""
     machine, program = run.machine, run.program
+    first = run.steps
     step = run.step()
     assert not isinstance(step, str), step
+    chose_undefined = run.chose_undefined
+    at = program.decoder.row.code_address(step.pc)
+    while step.next_pc == step.pc and run.steps < most and machine.memory.peek(at, len(step.bytes)) == step.bytes:
+        following = run.step()
+        assert not isinstance(following, str), following
+        step, chose_undefined = following, chose_undefined or run.chose_undefined
+    done = range(first, run.steps)
     hook = program.hooks.get(step.pc)
     if hook is not None:
-        for access in machine.trace.accesses(run.steps - 1):
-            if access.is_write:
-                follower.write(access.address, machine.memory.peek(access.address, access.size) or b"")
+        for access in _writes(machine, done):
+            follower.write(access.address, machine.memory.peek(access.address, access.size) or b"")
         follower.set_registers(_ours(machine, follower.registers()), step.next_pc)
         return None
 
@@ -131,31 +140,37 @@ def _one_step(run: ReferenceRun, follower: Follower) -> Difference | None:
         return Difference(run.steps - 1, step.pc, program.decoder.decode(step.pc, step.bytes).text, what, ours, theirs)
 
     try:
-        pc = follower.step(step)
+        for _ in done:
+            pc = follower.step(step)
+            if pc != step.pc:
+                break
     except Stopped as refusal:
         return difference("the outcome", f"a step to {step.next_pc:#x}", str(refusal))
     if pc != step.next_pc:
         return difference("the program counter", f"{step.next_pc:#x}", f"{pc:#x}")
     theirs = follower.registers()
     ours = _ours(machine, theirs)
-    if run.chose_undefined:
+    if chose_undefined:
         flags = {name: ours[name] for name in program.decoder.row.flags if name in ours}
         if any(theirs[name] != value for name, value in flags.items()):
             follower.set_registers(flags, pc)
             theirs = {**theirs, **flags}
     for name, value in ours.items():
         if theirs[name] != value:
-            if run.chose_undefined:
+            if chose_undefined:
                 raise CannotFollow(f"the instruction at {step.pc:#x} leaves {name} undefined")
             return difference(name, f"{value:#x}", f"{theirs[name]:#x}")
-    for access in machine.trace.accesses(run.steps - 1):
-        if access.is_write:
-            content = machine.memory.peek(access.address, access.size)
-            assert content is not None
-            found = follower.read(access.address, access.size)
-            if found != content:
-                return difference(f"memory {access.address:#x}", content.hex(), found.hex())
+    for access in _writes(machine, done):
+        content = machine.memory.peek(access.address, access.size)
+        assert content is not None
+        found = follower.read(access.address, access.size)
+        if found != content:
+            return difference(f"memory {access.address:#x}", content.hex(), found.hex())
     return None
+
+
+def _writes(machine: Machine, steps: range) -> Iterator[Access]:
+    return (access for number in steps for access in machine.trace.accesses(number) if access.is_write)
 
 
 def _ours(machine: Machine, theirs: Mapping[str, int]) -> dict[str, int]:
