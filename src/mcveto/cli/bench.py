@@ -58,7 +58,7 @@ class Row:
 @click.argument("name", metavar="fig10|air|examples")
 @click.option("--timeout", type=float, default=60.0, show_default=True, metavar="S", help="Seconds for each program.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this program (or folder); may be repeated.")
-@click.option("--engine", default="portfolio", show_default=True, help="For examples: the engine to use.")
+@click.option("--engine", default="dpg", show_default=True, help="For examples: the engine to use.")
 @click.option("--seed", type=click.IntRange(0, MAX_SEED), default=0, help="Draws the first run's inputs.")
 def command(name: str, timeout: float, only: tuple[str, ...], engine: str, seed: int) -> int:
     """Run the programs of a paper's evaluation and print its table beside ours, or run all examples."""
