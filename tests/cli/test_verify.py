@@ -316,7 +316,7 @@ def test_one_rewritten_line_on_a_terminal(hard: list[str]) -> None:
     assert shown.count("\r\x1b[K") >= 3
     assert "\n" not in shown
     assert shown.endswith("\r\x1b[K")
-    assert " refinements" in shown
+    assert re.search(r"mcveto: \d+ s, \d+ (runs|states of paths)", shown)  # how far it comes depends on the machine
 
 
 def _children(pid: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path as File
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from mcveto.engines.path import KeyTable, Path
 from mcveto.engines.queries import Model, No, Queries
 from mcveto.logic import terms as t
+from mcveto.logic.substitute import substitute
 from mcveto.program.program import Program, load_program
 from mcveto.program.spec import load_spec
 
@@ -46,6 +48,31 @@ def naive(conjuncts: list[t.Term], wanted: t.Term, table: KeyTable) -> set[t.Ter
             return chosen
         chosen |= new
         reached += [table.of(c) for c in new]
+
+
+BOUNDS = st.tuples(st.sampled_from([t.ult, t.slt]), st.booleans(), st.integers(0, 255), st.integers(0, 3))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(BOUNDS, max_size=12), BOUNDS)
+def test_only_the_closest_bounds_are_asked_about(bounds: list[tuple], other: tuple) -> None:  # type: ignore[type-arg]
+    x = VARIABLES[0]
+
+    def said(compare: Callable[[t.Term, t.Term], t.Term], is_upper: bool, number: int, offset: int) -> t.Term:
+        subject, limit = t.add(x, t.const(offset // 2, 8)), t.const(number, 8)
+        return compare(subject, limit) if is_upper else compare(limit, subject)
+
+    def values(terms: Iterable[t.Term]) -> set[int]:
+        return {n for n in range(256) if all(substitute(term, {x: t.const(n, 8)}) is t.TRUE for term in terms)}
+
+    conjuncts = [term for bound in bounds if (term := said(*bound)).op != "const"]
+    path = Path(KeyTable(MEMORY))
+    for conjunct in conjuncts:
+        path.add(conjunct)
+    asked = path.about([x])
+    assert values(asked) == values(path.terms) == values(conjuncts)
+    assert len([term for term in asked if term.op in ("ult", "slt")]) <= 8  # two terms, two comparisons, two sides
+    assert not path.holds(said(*other)) or values(conjuncts) <= values([said(*other)])
 
 
 @settings(max_examples=150, deadline=None)

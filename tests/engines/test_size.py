@@ -11,9 +11,9 @@ from mcveto.program.program import Program, load_program
 from mcveto.program.spec import PropertySpec, RegionPermissions, Spec
 
 
-def program(folder: Path, code: str, permissions: str = "rx") -> Program:
+def program(folder: Path, code: str, permissions: str = "rx", fill: bytes = b"\x90", end: bytes = b"\xc3") -> Program:
     file = folder / "blob"
-    file.write_bytes(bytes.fromhex(code.replace(" ", "")).ljust(LARGE, b"\x90") + b"\xc3")
+    file.write_bytes(bytes.fromhex(code.replace(" ", "")).ljust(LARGE, fill) + end)
     spec = Spec(
         arch="x86-32",
         base=0x1000,
@@ -46,3 +46,7 @@ def test_large_or_not_known(tmp_path: Path, code: str) -> None:
 
 def test_code_that_can_change_does_not_count(tmp_path: Path) -> None:
     assert not is_large(program(tmp_path, "90", "rwx"))
+
+
+def test_the_rest_of_a_page_does_not_count(tmp_path: Path) -> None:
+    assert not is_large(program(tmp_path, "ffe0", fill=b"\0", end=b"\0"))

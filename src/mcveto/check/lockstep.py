@@ -1,10 +1,10 @@
 """Two machines side by side: another one follows the reference emulator through a counterexample, step by step.
 
 After every instruction the program counter, the registers and flags that both have, and the bytes the instruction
-wrote are compared; the first difference is the result. An instruction that repeats itself (x86's string instructions) is
-compared when it is done: processors leave it with its last turn, we with one more that finds nothing to do. What is not the other machine's own doing is handed to it: the
-entry state, the effect of functions that the spec replaces (inputs, `assume`, library models), and flags that the
-manual leaves undefined, which are part of the counterexample.
+wrote are compared; the first difference is the result. An instruction that repeats itself (x86's string instructions)
+is compared when it is done: processors leave it with its last turn, we with one more that finds nothing to do. What is
+not the other machine's own doing is handed to it: the entry state, the effect of functions that the spec replaces
+(inputs, `assume`, library models), and flags that the manual leaves undefined, which are part of the counterexample.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A question about a path concerns only the conjuncts that share variables, directly or through others, with what is
 asked: the model of the rest stays valid (as in EXE and KLEE: Cadar et al., OSDI 2008, §3.3). Groups are kept while
-conjuncts are added, so that a question costs its group and not the length of the path.
+conjuncts are added, so that a question costs its group and not the length of the path. Of several bounds of one term
+only the closest is part of a question: a loop up to an input compares it once in every turn.
 
 Bytes of the entry memory at constant addresses count as variables of their own; a read through a symbolic address
 concerns all of them.
@@ -60,6 +61,26 @@ class KeyTable:
         return largest.union(*rest) if rest else largest
 
 
+def _bound(term: Term) -> tuple[tuple[str, int, Term], int] | None:
+    """Of a comparison with a number: what is compared, how and on which side, and a number that is greater where the
+    comparison says more."""
+    if term.op not in ("ult", "slt"):
+        return None
+    low, high = term.args
+    limit = high if high.op == "const" else low
+    if limit.op != "const":
+        return None
+    is_negative = term.op == "slt" and limit.data >> limit.width - 1
+    number = limit.data - (is_negative << limit.width)
+    return ((term.op, 0, low), -number) if limit is high else ((term.op, 1, high), number)
+
+
+def _implies(closer: Term, term: Term) -> bool:
+    """Whether both are bounds of the same kind, and the first leaves the second nothing to say."""
+    one, other = _bound(closer), _bound(term)
+    return one is not None and other is not None and one[0] == other[0] and one[1] >= other[1]
+
+
 class Group:
     __slots__ = ("keys", "terms")
 
@@ -90,10 +111,10 @@ class Path:
         for part in term.args if term.op == "and" else (term,):
             keys = self._table.of(part)
             touched = self._touched(keys)
-            if any(part in group.terms for group in touched):
+            if any(part in group.terms for group in touched) or self._is_implied(part, touched):
                 continue
             self.terms.append(part)
-            terms = (*(old for group in touched for old in group.terms), part)
+            terms = (*(old for group in touched for old in group.terms if not _implies(part, old)), part)
             merged = Group(terms, keys.union(*(group.keys for group in touched)) if touched else keys)
             for key in merged.keys:
                 self._groups[key] = merged
@@ -103,8 +124,13 @@ class Path:
         return self._table.of(term)
 
     def holds(self, term: Term) -> bool:
-        """Whether the term is one of the conjuncts."""
-        return any(term in group.terms for group in self._touched(self._table.of(term)))
+        """Whether the term is one of the conjuncts, or a bound that is not as close."""
+        touched = self._touched(self._table.of(term))
+        return any(term in group.terms for group in touched) or self._is_implied(term, touched)
+
+    @staticmethod
+    def _is_implied(term: Term, groups: list[Group]) -> bool:
+        return _bound(term) is not None and any(_implies(old, term) for group in groups for old in group.terms)
 
     def about(self, terms: Iterable[Term]) -> list[Term]:
         """The conjuncts connected with the terms."""

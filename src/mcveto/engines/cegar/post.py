@@ -28,11 +28,13 @@ from mcveto.engines.cegar.treatment import Model, Oracle, Unsat
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 from mcveto.machine.faults import Fault, Unsupported
-from mcveto.machine.memory import READ, WRITE
+from mcveto.machine.memory import EXECUTE, READ, WRITE
 from mcveto.machine.pcode import Transfer
 from mcveto.program.program import Program
 
 MAX_TARGETS = 300
+# Of which so many may be in no code: more are there only where nothing bounds the index of a table yet.
+MAX_NOWHERE = 8
 # Bytes between the first and the last entry of a table whose constants are told to the solver.
 MAX_TABLE = 256
 MAX_CASES = 6
@@ -314,8 +316,9 @@ class _Expander:
         if is_lost and not connected:
             return None
         found: list[int] = []
+        nowhere = 0
         facts = self._post.facts([*connected, target], self._region.constants)
-        while len(found) <= MAX_TARGETS:
+        while len(found) <= MAX_TARGETS and nowhere <= MAX_NOWHERE:
             others = [t.ne(target, t.const(pc, target.width)) for pc in found]
             answer = self._oracle.exact.ask([*connected, *facts, *others])
             if isinstance(answer, Unsat):
@@ -324,6 +327,8 @@ class _Expander:
             if not isinstance(answer, Model):
                 return None
             found.append(answer.value(target))
+            address = self._program.decoder.row.code_address(found[-1])
+            nowhere += not any(start <= address < end for start, end in self._program.space.ranges(EXECUTE))
         return None
 
     def _go(self, pc: int) -> None:

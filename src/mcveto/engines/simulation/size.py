@@ -1,7 +1,8 @@
 """Whether a program is one for the simulation: asked of every program, without loading the engine.
 
 Of a file that is large, the code that direct jumps and calls lead to from the entry is counted: most of a library that
-was linked in may never run. Where a jump is computed, the size of the file is all that is known.
+was linked in may never run. Where a jump is computed, the size of the file is all that is known, without the zeros that
+fill the last page.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def is_large(program: Program, size: int = LARGE) -> bool:
     """Whether the code that no run can change is too large for engines that look at it path by path, or as a whole."""
     regions = program.space.regions
     fixed = [region for region in regions if region.permissions & EXECUTE and not region.permissions & WRITE]
-    if sum(len(region.content) for region in fixed) < size:
+    if sum(len(bytes(region.content).rstrip(b"\0")) for region in fixed) < size:
         return False
     reached = reached_bytes(program, size)
     return reached is None or reached >= size
