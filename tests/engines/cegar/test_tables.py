@@ -96,3 +96,60 @@ def test_a_table_that_was_not_written_holds_what_the_image_does(write: str, kind
     reach = PropertySpec("reach", ("reached",))
     program = load_program(str(path), Spec(entry="_start", input_calls=(InputCall("choice"),), properties=(reach,)))
     assert cegar(program, 60).kind == kind
+
+
+# Every turn of the loop goes through a switch on a state, and some cases compute the next one from what they read.
+MACHINE = """
+	.globl _start
+_start:
+	pushq	%rbx
+	xorl	%ebx, %ebx
+.Lloop:
+	callq	choice
+	testl	%eax, %eax
+	je	.Lend
+	callq	choice
+	cmpl	$LAST, %ebx
+	ja	reached
+	movl	%ebx, %ebx
+	jmpq	*.Ltable(,%rbx,8)
+.Lzero:
+	xorl	%ebx, %ebx
+	cmpl	$3, %eax
+	sete	%bl
+	jmp	.Lloop
+.Lone:
+	xorl	%ebx, %ebx
+	cmpl	$5, %eax
+	sete	%bl
+	leal	(%rbx,%rbx,2), %ebx
+	jmp	.Lloop
+.Lthree:
+	movl	$2, %ebx
+	jmp	.Lloop
+reached:
+	nop
+.Lend:
+	popq	%rbx
+	retq
+choice:
+	xorl	%eax, %eax
+	retq
+	.section .rodata,"a",@progbits
+	.p2align 3
+.Ltable:
+	.quad .Lzero
+	.quad .Lone
+	.quad .Lzero
+	.quad .Lthree
+"""
+
+
+@pytest.mark.parametrize(("last", "kind"), [(3, "proved"), (2, "violated")])
+def test_a_machine_of_states(last: int, kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "machine.s"
+    path.write_text(MACHINE.replace("LAST", str(last)))
+    reach = PropertySpec("reach", ("reached",))
+    program = load_program(str(path), Spec(entry="_start", input_calls=(InputCall("choice"),), properties=(reach,)))
+    verdict = cegar(program, 60)
+    assert verdict.kind == kind, verdict.reason

@@ -36,6 +36,20 @@ def _limit(literal: Term) -> tuple[Term, int] | None:
     return (term.args[0], (1 << term.data[1]) - 1) if is_front else None
 
 
+def decided(literal: Term) -> bool | None:
+    """Whether a comparison holds whatever its variables are; None if it depends on them, as far as bounds tell."""
+    if literal.op == "not":
+        found = decided(literal.args[0])
+        return None if found is None else not found
+    if literal.op not in ("ult", "eq") or literal.args[0].width < 2:
+        return None
+    (low, high), (least, greatest) = map(bounds, literal.args)
+    if literal.op == "ult" and high < least:
+        return True
+    is_apart = high < least or greatest < low
+    return False if (greatest <= low if literal.op == "ult" else is_apart) else None
+
+
 def bounds(term: Term, depth: int = 0, greatest_of: Mapping[Term, int] = MappingProxyType({})) -> Range:
     """Unsigned; (0, all ones) where nothing better is known."""
     top = (1 << term.width) - 1

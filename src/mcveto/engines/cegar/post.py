@@ -20,7 +20,7 @@ from mcveto.dpg.outcomes import Outcome, OutcomeTable
 from mcveto.dpg.steps import Steps
 from mcveto.dpg.strengthen.path_state import PathState, stores_of
 from mcveto.engines.cegar.bounded_state import bounded_state
-from mcveto.engines.cegar.bounds import bounds, limits
+from mcveto.engines.cegar.bounds import bounds, decided, limits
 from mcveto.engines.cegar.constants import Change, Constants
 from mcveto.engines.cegar.region import Code, Cube, Error, Expansion, Kind, Region, Successor
 from mcveto.engines.cegar.states import States
@@ -447,8 +447,8 @@ class _Expander:
         return value is not t.FALSE and self._excluded(t.bnot(value), only_if_related=True)
 
     def _excluded(self, literal: Term, only_if_related: bool = False) -> bool:
-        """Whether a literal contradicts what is known."""
-        if literal is t.FALSE:
+        """Whether a literal contradicts what is known, or itself."""
+        if literal is t.FALSE or decided(literal) is False:
             return True
         if t.bnot(literal) in self._known:
             self._use(*self._outcome.guard, *self._region.cube)

@@ -21,8 +21,10 @@ from mcveto.dpg.runs import Choices
 from mcveto.dpg.strengthen.path_inputs import choices_from
 from mcveto.dpg.strengthen.path_state import PathState, stores_of
 from mcveto.engines.cegar.bounded_state import bounded_entry
+from mcveto.engines.cegar.bounds import limits
 from mcveto.engines.cegar.post import Post
 from mcveto.engines.cegar.region import Edge, Error, Kind, Region
+from mcveto.engines.cegar.table_index import about_index
 from mcveto.engines.cegar.treatment import Answer, Model, Oracle, Unsat
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import substitute
@@ -114,6 +116,8 @@ class Refinement:
         while True:
             begins = max(0, len(path) - length)
             piece = self._piece(error, path[begins:], begins == 0)
+            if error.kind is Kind.UNRESOLVED and self._learn_bounds(error, piece):
+                return Refined()
             core = self._plain_core(error, piece)
             if core:
                 return self._learn(core, piece)
@@ -231,6 +235,19 @@ class Refinement:
         core = [condition for condition in piece.conditions if condition.value in related]
         return self._learn(core, piece, len(piece.edges)) if core else Stuck(error.reason)
 
+    def _learn_bounds(self, error: Error, piece: _Piece) -> bool:
+        """Whether it is new that the path has compared with a number what is lost, and not changed it since: a switch
+        does that with its index."""
+        inside = set(t.postorder(error.about))
+        is_new = False
+        for number, edge in enumerate(piece.edges):
+            for atom in (atom for literal in edge.literals for atom in _atoms(literal)):
+                is_kept = all(later.outcome.after(atom) is atom for later in piece.edges[number:])
+                if is_kept and not inside.isdisjoint(limits([atom])):
+                    for region in piece.regions[number + 1 :]:
+                        is_new |= self._post.precision.add(region.location, _positive(atom))
+        return is_new
+
     def _learn(self, core: Sequence[_Condition], piece: _Piece, until: int | None = None) -> Result:
         """New predicates from conditions; `until`: the step to which they matter, the last of them if not given."""
         precision = self._post.precision
@@ -240,9 +257,15 @@ class Refinement:
         lost: dict[tuple[int, Term], None] = {}
         # Literals that contradict each other need not be known before the first of them.
         first = min(condition.step for condition in core) if len(core) > 1 else 0
+        greatest_of = limits(atom for edge in piece.edges for literal in edge.literals for atom in _atoms(literal))
+        of_tables: list[tuple[Region, Term]] = []
         for condition in core:
             for atom in _atoms(condition.literal):
-                self._carry(atom, condition.step, first, piece, states, tracked, lost)
+                indices = about_index(_positive(atom), greatest_of, self._program.space)
+                if indices is not None:
+                    self._carry(atom, condition.step, first, piece, states, of_tables, lost)
+                for said in [atom] if indices is None else indices:
+                    self._carry(said, condition.step, first, piece, states, tracked, lost)
         for step, literal in list(lost):
             self._carry(literal, step, 0, piece, states, tracked, {})
         last = max(condition.step for condition in core) if until is None else until
@@ -255,10 +278,10 @@ class Refinement:
         simple = [(region, predicate) for region, predicate in tracked if not _writes(predicate)]
         if precision.compare(predicate for _, predicate in simple):
             return Refined()
-        for chosen in (simple, copied, tracked, everywhere):
+        for chosen in (simple, copied, tracked, everywhere, of_tables):
             if sum(precision.add(region.location, predicate) for region, predicate in chosen):
                 return Refined()
-        for chosen in (simple, copied, tracked, everywhere):
+        for chosen in (simple, copied, tracked, everywhere, of_tables):
             if sum(precision.split(region.location, predicate) for region, predicate in chosen):
                 return Refined()
         return Stuck("no predicate excludes a path that is impossible")
