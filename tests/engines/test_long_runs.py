@@ -76,7 +76,8 @@ def test_the_first_input_may_differ_from_all_others(tmp_path: Path) -> None:
 
 
 def test_inputs_are_made_smaller_where_only_skipping_gets_there(tmp_path: Path) -> None:
-    # call input; mov edx, eax; again: add ebx, eax; dec eax; jnz again; shr edx, 17; jz +1; target: nop; ret; input: ret
+    # call input; mov edx, eax; again: add ebx, eax; dec eax; jnz again; shr edx, 17; jz +1; target: nop; ret;
+    # input: ret
     subject = program(tmp_path, "e80e000000 89c2 01c3 48 75fb c1ea11 7401 90 c3 c3", 0x1019, 0x101B)
     found = LongRuns(subject, 60.0).advance()
     assert found is not None and found.kind == "violated"
