@@ -68,7 +68,7 @@ QUICK = ("pointer", "rare pointer", "rare return address", "rarely unbalanced", 
 NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in sorted(BROKEN)]
 
 
-def program_of(folder: Path, code: str) -> Program:
+def program_of(folder: Path, code: str, inputs: tuple[InputCall, ...] = (InputCall(0x1035),)) -> Program:
     file = folder / "blob"
     content = bytes.fromhex(START + code)
     file.write_bytes(content)
@@ -76,7 +76,7 @@ def program_of(folder: Path, code: str) -> Program:
         arch="x86-32",
         base=0x1000,
         entry=0x1000,
-        input_calls=(InputCall(0x1035),),
+        input_calls=inputs,
         regions=(RegionPermissions(0x1000, len(content), "rx"),),
         properties=(PropertySpec("reach", (0x1000 + len(content) - 1,)),),
     )
@@ -253,6 +253,14 @@ def test_tables_hold_what_the_function_returns(name: str, monkeypatch: pytest.Mo
     assert {arguments[0] for _, arguments in table.rows} == set(range(21))
     for (_, (argument,)), results in table.rows.items():
         assert list(results.values()) == [numbers[argument]]
+
+
+def test_input_functions_may_have_different_widths(tmp_path: Path) -> None:
+    """The numbers of sample runs are drawn for the widest, also where a narrow one is called."""
+    other = InputCall(0x1034, bits=32)
+    subject = program_of(tmp_path, SAFE, (InputCall(0x1035, bits=8), other))
+    verdict = verdict_by_summaries(subject, SECONDS)
+    assert verdict is not None and verdict.kind == "proved"
 
 
 def test_inputs_that_the_program_does_not_refuse(monkeypatch: pytest.MonkeyPatch) -> None:

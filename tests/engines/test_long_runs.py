@@ -75,6 +75,17 @@ def test_the_first_input_may_differ_from_all_others(tmp_path: Path) -> None:
     assert confirmed(subject, found).kind == "violated"
 
 
+def test_inputs_are_made_smaller_where_only_skipping_gets_there(tmp_path: Path) -> None:
+    # call input; mov edx, eax; again: add ebx, eax; dec eax; jnz again; shr edx, 17; jz +1; target: nop; ret;
+    # input: ret
+    subject = program(tmp_path, "e80e000000 89c2 01c3 48 75fb c1ea11 7401 90 c3 c3", 0x1019, 0x101B)
+    found = LongRuns(subject, 60.0).advance()
+    assert found is not None and found.kind == "violated"
+    (item,) = found.inputs
+    assert 1 << 17 <= item.value < 1 << 18
+    assert "unicorn" in confirmed(subject, found).confirmed_by
+
+
 def test_a_run_that_ends_elsewhere_proves_nothing(tmp_path: Path) -> None:
     found = LongRuns(program(tmp_path, "c3 90", 0x1009), 60.0).advance()
     assert found is not None

@@ -78,6 +78,9 @@ COUNTING = st.one_of(
     st.integers(0, 3000).map(lambda n: f"8d6801 3d{immediate(n)} 0f47c5"),  # lea ebp,[eax+1]; cmp eax,n; cmova eax,ebp
     st.just("69ff03000000 47"),  # imul edi, edi, 3; inc edi
     st.just("50 58"),  # push eax; pop eax
+    st.just("01cb"),  # add ebx, ecx
+    st.just("011d04800000"),  # add [DATA+4], ebx: a sum of sums
+    st.just("89ca 0fafd1 0315 08800000 891508800000"),  # a sum of squares: [DATA+8] += ecx * ecx
 )
 
 
@@ -102,6 +105,8 @@ def test_random_loops_end_in_the_same_state(body: list[str], turns: int, before:
         "31c0 40 833d0080000000 7501 40 3d00e1f505 72ef",  # a comparison with memory, and both kinds of sums
         # A choice without a branch: cmp eax, 10000000; sbb eax, 0; add eax, 2; cmp eax, 100000000; jb
         "31c0 3d80969800 83d800 83c002 3d00e1f505 72ee",
+        "b900e1f505 01cb 49 75fb",  # a sum of numbers: add ebx, ecx
+        "b900e1f505 89c8 0fafc0 01c3 011d00800000 49 75f0",  # sums of sums of squares
     ],
 )
 def test_long_loops_are_skipped(code: str) -> None:
@@ -128,6 +133,7 @@ def test_no_more_is_skipped_than_allowed(limit: int) -> None:
         "b980969800 fe8100800000 81e1ffffff00 49 75f0",  # inc byte [ecx+DATA]: another address each turn
         "b980969800 fe0506100000 49 75f7",  # inc byte [code]
         "b980969800 69c003000000 40 49 75f6",  # eax = 3*eax + 1
+        "31c0 b901000000 01c8 41 3d00e1f505 72f6",  # until a sum is large: what is compared grows faster and faster
         "b980969800 f7d0 49 75fb",  # eax = not eax
     ],
 )

@@ -3,7 +3,8 @@
 A violation behind a million turns of a loop, or after a recursion without inputs, is found by running the program: some
 ten million instructions a second, against some ten thousand for paths; loops that only count are skipped
 (`machine.acceleration`). A few runs are made side by side, with constant inputs (also all but the first) and with
-random ones, small and large, and given more and more steps; one that ends makes room for another with new inputs.
+random ones, small and large, and given more and more steps; one that ends makes room for another with new inputs. A
+violation that only skipping gets to is looked for again with smaller inputs (`shorter_run`).
 
 A run proves nothing. What reaches a target is reported with the inputs it consumed, and replayed by others.
 """
@@ -12,8 +13,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 
 from mcveto.engines.reached import violation
+from mcveto.engines.shorter_run import shorter
 from mcveto.machine.acceleration import Accelerator
 from mcveto.machine.compiled import CompiledMachine
 from mcveto.program.inputs import InputSource
@@ -59,6 +62,13 @@ class _OfAnySize(InputSource):
         return self._random.getrandbits(self._random.randrange(bits + 1) or 1)
 
 
+class _Given(InputSource):
+    """What is given, then zeros."""
+
+    def _draw(self, bits: int) -> int:
+        return 0
+
+
 class _LongRun:
     def __init__(self, program: Program, source: InputSource) -> None:
         self.source = source
@@ -67,9 +77,14 @@ class _LongRun:
         self.accelerator = Accelerator(machine)
         self.slice = FIRST_SLICE
         self.steps = 0
+        self.skipped = 0
         self.seconds = 0.0
         self.speed = math.inf
         """Instructions a second, in the last slice."""
+
+    @property
+    def length(self) -> int:
+        return self.steps + self.skipped
 
     def fit(self, seconds: float) -> None:
         """Makes the next slice one that takes about so long at most, as fast as the last one was."""
@@ -132,7 +147,7 @@ class LongRuns:
         run.slice = min(2 * run.slice, LONGEST_SLICE)
         run.steps += outcome.steps
         if outcome.kind == "limit":
-            run.accelerator.skip(FARTHEST)
+            run.skipped += run.accelerator.skip(FARTHEST)
         spent = time.monotonic() - before
         run.seconds += spent
         run.speed = outcome.steps / max(spent, 1e-6)
@@ -144,12 +159,25 @@ class LongRuns:
                 "instructions_executed": self.instructions,
                 "concrete_runs": self._made,
             }
-            found = violation(self._program, run.machine, run.source, counts)
+            shortest = shorter(run, [item.value for item in run.source.consumed], self._within)
+            found = violation(self._program, shortest.machine, shortest.source, counts)
             if found is not None:
                 return found
         self._started.remove(run)
         if run.source.consumed and self._made < MAX_RUNS:
             self._started.append(self._new())
+        return None
+
+    def _within(self, inputs: Sequence[int], most: int) -> _LongRun | None:
+        """A run with these inputs (and zeros) that reaches a target within so many instructions."""
+        run = _LongRun(self._program, _Given(inputs))
+        while run.length < most:
+            outcome = run.machine.run(run.slice)
+            run.steps += outcome.steps
+            if outcome.kind != "limit":
+                return run if outcome.kind == "target" and run.length <= most else None
+            run.slice *= 2
+            run.skipped += run.accelerator.skip(most - run.length)
         return None
 
     def _new(self) -> _LongRun:

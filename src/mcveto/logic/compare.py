@@ -10,6 +10,7 @@ from __future__ import annotations
 import mcveto.logic.bitwise as bitwise
 import mcveto.logic.choice as choice
 import mcveto.logic.linear as linear
+import mcveto.logic.narrow_division as narrow_division
 import mcveto.logic.pieces as pieces
 from mcveto.logic.node import FALSE, TRUE, Term, const, intern, one_if, same_width, signed
 
@@ -54,6 +55,10 @@ def eq(a: Term, b: Term) -> Term:
         if a.op == "concat" and b.op == "concat" and [x.width for x in a.args] == [x.width for x in b.args]:
             # match concat(a, b) = concat(c, d) with equal widths, result a = c and b = d
             return bitwise.conj([eq(x, y) for x, y in zip(a.args, b.args, strict=True)])
+        if a.op == "sdiv" or b.op == "sdiv":
+            known = narrow_division.fits(a, b) if a.op == "sdiv" else narrow_division.fits(b, a)
+            if known is not None:
+                return known
         if a.serial > b.serial:
             a, b = b, a
         return intern("eq", (a, b), 1)

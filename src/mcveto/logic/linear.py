@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import mcveto.logic.bitwise as bitwise
+import mcveto.logic.narrow_division as narrow_division
 import mcveto.logic.pieces as pieces
 from mcveto.logic.node import Term, const, intern, same_width, signed
 
@@ -130,6 +131,10 @@ def sub(a: Term, b: Term) -> Term:
         return const(0, width)
     if b.op == "const":
         return const(a.data - b.data, width) if a.op == "const" else _add_constant(a, -b.data, width)
+    if b.op in ("mul", "lin"):  # match x - x/y*y, result x rem y
+        rest = narrow_division.remainder(a, b)
+        if rest is not None:
+            return rest
     if a.op != "lin" and b.op != "lin" and a.op != "const":
         ones = (1 << width) - 1
         if a.serial < b.serial:
@@ -236,7 +241,8 @@ def udiv(a: Term, b: Term) -> Term:
             return const(a.data // divisor, width)
         if divisor & (divisor - 1) == 0:  # match a udiv 2^k, result a >> k
             return pieces.shift_right(a, divisor.bit_length() - 1)
-    return intern("udiv", (a, b), width)
+    narrow = narrow_division.unsigned("udiv", a, b)
+    return intern("udiv", (a, b), width) if narrow is None else narrow
 
 
 def urem(a: Term, b: Term) -> Term:
@@ -254,7 +260,8 @@ def urem(a: Term, b: Term) -> Term:
             return const(0, width)
         if divisor & (divisor - 1) == 0:  # match a urem 2^k, result the low k bits
             return pieces.zext(pieces.extract(a, divisor.bit_length() - 2, 0), width)
-    return intern("urem", (a, b), width)
+    narrow = narrow_division.unsigned("urem", a, b)
+    return intern("urem", (a, b), width) if narrow is None else narrow
 
 
 def divide_signed(x: int, y: int, width: int) -> int:
@@ -285,7 +292,8 @@ def sdiv(a: Term, b: Term) -> Term:
             return const(divide_signed(a.data, b.data, width), width)
         if b.data == 1:  # match a sdiv 1, result a
             return a
-    return intern("sdiv", (a, b), width)
+    narrow = narrow_division.signed_operands("sdiv", a, b)
+    return intern("sdiv", (a, b), width) if narrow is None else narrow
 
 
 def srem(a: Term, b: Term) -> Term:
@@ -300,4 +308,5 @@ def srem(a: Term, b: Term) -> Term:
             return a
         if b.data == 1:  # match a srem 1, result 0
             return const(0, width)
-    return intern("srem", (a, b), width)
+    narrow = narrow_division.signed_operands("srem", a, b)
+    return intern("srem", (a, b), width) if narrow is None else narrow

@@ -18,6 +18,7 @@ import mcveto.logic.bitwise as bitwise
 import mcveto.logic.choice as choice
 import mcveto.logic.linear as linear
 import mcveto.logic.memory as memory
+import mcveto.logic.narrow_division as narrow_division
 from mcveto.logic.node import Term, WidthError, const, intern, same_width, signed
 
 FUEL = 4  # how many operators deep an extraction is pushed; bounds both time and recursion
@@ -94,6 +95,11 @@ def _extract(a: Term, hi: int, lo: int, fuel: int) -> Term:
         if lo == 0 and fuel and x.op in extensions and y.op in extensions:
             # match (ext(x) * ext(y))[hi:0], result ext(x)[hi:0] * ext(y)[hi:0]
             return linear.mul(_extract(x, hi, 0, fuel - 1), _extract(y, hi, 0, fuel - 1))
+    elif op in ("udiv", "urem", "sdiv", "srem"):
+        if lo == 0 and fuel:
+            found = narrow_division.low_bits(a, hi)
+            if found is not None:
+                return found
     elif op in ("and", "or", "xor"):
         found = _extract_bitwise(a, hi, lo, fuel)
         if found is not None:

@@ -1,10 +1,10 @@
 """Loops that only count are skipped: a concrete run gets to where a million turns lead in one step, exactly.
 
 From the place where a run is, one turn of the loop around it is executed symbolically: what changed from turn to turn
-is a variable, everything else keeps its value. If every variable that matters grows by a constant, and the conditions
-under which this turn was taken hold at every turn up to some number (see `logic.progression`), then so many turns are
-taken, and the state behind them is known: the variables have grown, and whatever else a turn writes is what the last
-one wrote.
+is a variable, everything else keeps its value. If every variable that a condition reads grows by a constant, and the
+conditions under which this turn was taken hold at every turn up to some number (see `logic.progression`), then so many
+turns are taken, and the state behind them is known: the variables have grown, those that no condition reads also by
+polynomials (see `logic.growth`), and whatever else a turn writes is what the last one wrote.
 
 A turn must come back to the same address with the same calls pending, consume no input, write no code and access memory
 at constant addresses. Loop acceleration in the sense of Boigelot and of Bardin et al. (FAST), for one concrete state.
@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from ..logic import terms as t
 from ..logic.evaluate import Evaluator
+from ..logic.growth import growths, value_at
 from ..logic.progression import Progression
 from ..logic.substitute import substitute
 from ..logic.terms import Term
@@ -175,13 +176,15 @@ class Accelerator:
             changing += more
         stride, settled = _strides(variables, after, start)
         guards = [*domain.guards, *settled]
-        results = [after[place] for place in changing if variables[place] not in stride]
-        if not set(t.free_variables([*guards, *results])) <= stride.keys():
+        growing = {variables[place]: t.sub(after[place], variables[place]) for place in changing}
+        growth = growths(start, stride, {v: by for v, by in growing.items() if v not in stride})
+        results = [after[place] for place in changing if variables[place] not in growth]
+        if not set(t.free_variables(guards)) <= stride.keys() or not set(t.free_variables(results)) <= growth.keys():
             raise _Irregular
         turns = _turns(guards, start, stride, max_steps // len(turn.path))
         if turns < FEWEST_TURNS:
             return 0
-        last = Evaluator(lambda v: start[v] + (turns - 1) * stride[v], lambda memory, address: 0)
+        last = Evaluator(lambda v: value_at(growth[v], turns - 1, v.width), lambda memory, address: 0)
         for place in changing:
             self._write(place, last.value(after[place]))
         return turns * len(turn.path)

@@ -19,6 +19,7 @@ from mcveto.dpg.strengthen.k_induction import with_earlier
 from mcveto.dpg.strengthen.places import relevant_places
 from mcveto.dpg.strengthen.products import multiplies, product_relations
 from mcveto.dpg.strengthen.quantified import instantiate
+from mcveto.dpg.strengthen.quantities import quantities, quantity_relations
 from mcveto.dpg.strengthen.system import System
 from mcveto.dpg.strengthen.tested_conditions import comparisons, holding, scaled
 from mcveto.logic.terms import Term
@@ -45,6 +46,9 @@ def later_candidates(system: System) -> Iterator[Candidates]:
         lambda cut: by_condition(system, cut, places[cut], system.invariants[cut]),
         lambda cut: [*simple(cut), *scaled(system, cut, places[cut])],
     ]
+    computed = quantities(system, places)
+    if computed:
+        stages.insert(2, lambda cut: [*simple(cut), *quantity_relations(system, cut, places[cut], computed)])
     if multiplies(term for step in system.all_steps() for term in step.guard):
         stages.insert(0, lambda cut: [*simple(cut), *product_relations(system, cut, places[cut])])
     for stage in stages:

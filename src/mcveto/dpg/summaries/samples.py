@@ -111,6 +111,16 @@ class Observed:
     """What it wrote outside the stack: addresses and sizes."""
 
 
+class _Fitting(InputSource):
+    """Numbers that were drawn for the widest input function, cut to the width of the one that is called."""
+
+    def next(self, bits: int, where: str, signed: bool = False) -> int:
+        number = len(self.consumed)
+        if number < len(self._given):
+            self._given[number] &= (1 << bits) - 1
+        return super().next(bits, where, signed)
+
+
 class Sampler:
     def __init__(self, program: Program, procedures: Collection[int], cells: Collection[tuple[int, int]]) -> None:
         self._program = program
@@ -130,10 +140,11 @@ class Sampler:
         self.observed: dict[int, Observed] = {pc: Observed() for pc in procedures}
 
     def run(self, inputs: Sequence[int], max_steps: int, seed: int = 0) -> None:
-        ending = self._run(inputs, max_steps, seed)
+        source = _Fitting(inputs, seed)
+        ending = self._run(source, max_steps, seed)
         self._endings[ending] += 1
         if ending == "target":
-            self.violating.append(inputs)
+            self.violating.append([item.value for item in source.consumed])
 
     def evidence(self) -> Evidence:
         """What the runs show to be reachable."""
@@ -145,9 +156,9 @@ class Sampler:
             assumptions_missed=tuple(sorted(self._called - self._met)),
         )
 
-    def _run(self, inputs: Sequence[int], max_steps: int, seed: int) -> str:
+    def _run(self, source: InputSource, max_steps: int, seed: int) -> str:
         """One run; returns how it ended."""
-        machine = self._program.machine(InputSource(inputs, seed), seed, log_accesses=True, make=_Watched)
+        machine = self._program.machine(source, seed, log_accesses=True, make=_Watched)
         assert isinstance(machine, _Watched)
         stack = [_Activation(self._program.return_sentinel)]
         for _ in range(max_steps):
