@@ -198,6 +198,13 @@ class CoarseExecutor(Executor):
         bounds = self._bounded(address, size, READ)
         if bounds is None:
             return memory.read_unknown(address, size)
+        if (
+            self.activation is not None
+            and self.frames is not None
+            and self.frames.forbids(bounds[0], bounds[1] - bounds[0] + size)
+        ):
+            # Stores to the frame would not be seen to change what is read here.
+            raise Unfit
         accesses = self._accesses
         known = memory.looked.get((address, size))
         if known is not None:
