@@ -48,11 +48,11 @@ def test_the_same_turns_find_the_same() -> None:
 
 
 def test_code_of_some_size_is_simulated_when_others_had_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alongside, "SIMULATIONS", ((0.0, 0.0, 0.5),))
+    monkeypatch.setattr(alongside, "SIMULATIONS", ((0.0, 0.0, 0.5, 5_000),))
     driver = mcveto.load(spec=str(AIR / "raid-poll-fix-O1.yaml"))
     small = Alongside(driver, 60.0)
     assert small.turn(0.0) is None
-    monkeypatch.setattr(size, "MEDIUM", 100)
+    monkeypatch.setattr(alongside, "SIMULATIONS", ((0.0, 0.0, 0.5, size.SMALL),))
     found = Alongside(driver, 60.0).turn(0.0)
     assert found is not None
     assert (found.kind, found.found_by) == ("proved", "simulation")
@@ -66,8 +66,7 @@ def test_a_simulation_that_cannot_tell_is_not_asked_again(monkeypatch: pytest.Mo
         return Verdict("unknown", reason="may be reached")
 
     monkeypatch.setattr(simulate, "simulate", cannot_tell)
-    monkeypatch.setattr(alongside, "SIMULATIONS", ((0.0, 0.0, 0.5), (0.0, 0.0, 0.9)))
-    monkeypatch.setattr(size, "MEDIUM", 0)
+    monkeypatch.setattr(alongside, "SIMULATIONS", ((0.0, 0.0, 0.5, 0), (0.0, 0.0, 0.9, 0)))
     turns = Alongside(program("cars-signed"), 60.0)
     assert turns.turn(0.0) is None and turns.turn(0.0) is None
     assert [round(seconds / 60, 1) for seconds in asked] == [0.5]

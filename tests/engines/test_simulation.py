@@ -68,9 +68,19 @@ def chosen(term: t.Term, other: t.Term) -> t.Term:
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
-@given(term=expressions(), limit=st.integers(0, 255), low=st.integers(0, 255), values=st.lists(st.integers(0, 65535)))
-def test_bounds_enclose_every_value_the_path_allows(term: t.Term, limit: int, low: int, values: list[int]) -> None:
+@given(
+    term=expressions(),
+    limit=st.integers(0, 255),
+    low=st.integers(0, 255),
+    values=st.lists(st.integers(0, 65535)),
+    both=st.integers(0, 511),
+)
+def test_bounds_enclose_every_value_the_path_allows(
+    term: t.Term, limit: int, low: int, values: list[int], both: int
+) -> None:
     path = Conditions(KeyTable(t.memory("mem", 32)))
+    if both < 256:
+        path.add(t.ule(t.zext(t.bor(X, Y), 16), t.const(both, 16)))
     path.add(t.ult(X, t.const(limit, 8)))
     path.add(t.bnot(t.ult(t.add(Y, t.const(7, 8)), t.const(low, 8))))
     path.add(t.ule(X, Y))
@@ -88,6 +98,12 @@ def test_bounds_enclose_every_value_the_path_allows(term: t.Term, limit: int, lo
             value = evaluator.value(term)
             assert least <= value <= greatest
             assert not places or any(low <= value and value + 2 <= high for low, high in places)
+
+
+def test_two_indices_that_are_compared_at_once() -> None:
+    path = Conditions(KeyTable(t.memory("mem", 32)))
+    path.add(t.ult(t.bor(X, Y), t.const(6, 8)))
+    assert bounds_of(X, path) == bounds_of(Y, path) == (0, 5)
 
 
 def test_words_of_an_array_end_where_the_array_does() -> None:

@@ -133,6 +133,15 @@ def test_a_frame_may_be_deeper_in_the_stack() -> None:
     violating(end(code, EQUAL), b"\xc7\x02\x05\0\0\0\xc3", 2)  # mov dword [edx], 5
 
 
+def test_a_read_somewhere_in_the_stack_sees_stores_to_the_frame() -> None:
+    """One pointer is somewhere in a buffer of the caller, the other at a fixed place of it."""
+    code = b"\x83\xe0\x7f\x81\xec\0\x01\0\0"  # and eax, 0x7f; sub esp, 0x100
+    code = call(code + b"\x8d\x14\x04" + b"\x8d\x4c\x24\x03")  # lea edx, [esp + eax]; lea ecx, [esp + 3]; call
+    # ebx = byte [edx]; byte [ecx] = ebx + 1; return byte [edx] - ebx
+    function = b"\x0f\xb6\x1a" + b"\x8d\x43\x01" + b"\x88\x01" + b"\x0f\xb6\x02" + b"\x29\xd8\xc3"
+    violating(end(code + b"\x83\xf8\x01", EQUAL), function, 0)
+
+
 def test_a_frame_that_leaves_the_stack_is_followed() -> None:
     """Below the stack is something else, or nothing: the second call faults."""
     stack = next(r for r in RandomProgram(b"\xf4", b"\xc3", bytes(64), False).load().space.regions if r.name == "stack")

@@ -38,8 +38,9 @@ WEIGHTS = {"symex": 2.0, "bmc": 1.0, "cegar": 1.5}
 # seconds: there are many paths then, and what invariants cost grows with all of the code.
 FIRST_SHARE = 0.12
 LONGEST_FIRST = 10.0
-# Simulations: after so many seconds, or this part of all the time if that is less, each gets a part of the time left.
-SIMULATIONS = ((4.0, 0.1, 0.12), (40.0, 0.65, 0.85))
+# Simulations: after so many seconds, or this part of all the time if that is less, each gets a part of the time left,
+# where there is so much code. In a short routine it finds soon what it finds at all.
+SIMULATIONS = ((4.0, 0.1, 0.12, size.SMALL), (40.0, 0.65, 0.85, size.MEDIUM))
 # Where inputs have not mattered so far, a run may be all there is.
 ONLY_RUN_SHARE = 0.6
 # Processor seconds after which a counted turn ends all the same, looked at after at most so many states: few at first,
@@ -149,10 +150,10 @@ class Alongside:
     def _simulated(self) -> Verdict | None:
         """What a simulation finds, when it is time for one."""
         now = time.monotonic()
-        after, part, share = self._simulations[0] if self._simulations else (math.inf, math.inf, 0.0)
+        after, part, share, least = self._simulations[0] if self._simulations else (math.inf, math.inf, 0.0, 0)
         if now - self._begun < min(after, part * (self._deadline - self._begun)):
             return None
-        if not size.is_large(self._program, size.MEDIUM):
+        if not size.is_large(self._program, least):
             self._simulations = []
             return None
         from mcveto.engines.simulation.simulate import simulate

@@ -68,6 +68,10 @@ class Accesses:
         if self.is_certain:
             self.stored.update(range(address, address + size))
 
+    def store_perhaps(self, address: int, size: int) -> None:
+        """What is there afterwards depends on what was there."""
+        self.load(address, size)
+
 
 Renaming = tuple[tuple[Term, Term], ...]
 """Variables of a node with the variables or constants that they stand for."""

@@ -63,6 +63,10 @@ class Footprint(Accesses):
         self.maybe_stored.update(range(address, address + size))
         super().store(address, size)
 
+    def store_perhaps(self, address: int, size: int) -> None:
+        super().store_perhaps(address, size)
+        self.maybe_stored.update(range(address, address + size))
+
 
 @dataclass
 class Visited:

@@ -7,6 +7,7 @@ for each entry of the table that the index can name, without asking for one at a
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from mcveto.engines.domain import PathDomain, as_term, as_value
@@ -14,6 +15,7 @@ from mcveto.engines.execute import Cut, Executor, _cells, _choice
 from mcveto.engines.memory import PathMemory, Value
 from mcveto.engines.queries import Model, No, Queries
 from mcveto.engines.record import Accesses
+from mcveto.engines.simulation import choices
 from mcveto.engines.simulation.arrivals import CoarseRecorder
 from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
@@ -24,6 +26,7 @@ from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
+from mcveto.machine.faults import Fault
 from mcveto.machine.memory import EXECUTE, READ, WRITE
 from mcveto.machine.pcode import FreshOrigin, Instruction, Transfer
 from mcveto.program.program import Program
@@ -185,7 +188,18 @@ class CoarseExecutor(Executor):
         region = self._program.space.region_at(bounds[0])
         if region is not None and bounds[1] + size <= region.end and region.permissions & needed:
             return bounds
-        return None
+        # One of a few pointers, or null: where the access is not allowed, the run has ended.
+        values = values_of(address, self._state.path, MOST_LISTED)
+        values = [value for value in values if self._permits(value, size, needed)]
+        region = self._program.space.region_at(values[0]) if values else None
+        return (values[0], values[-1]) if region is not None and values[-1] + size <= region.end else None
+
+    def _permits(self, address: int, size: int, needed: int) -> bool:
+        try:
+            self._program.space.check(address, size, needed)
+        except Fault:
+            return False
+        return True
 
     def load(self, address: Term, size: int) -> Value:
         memory = self._domain.memory
@@ -198,6 +212,13 @@ class CoarseExecutor(Executor):
         bounds = self._bounded(address, size, READ)
         if bounds is None:
             return memory.read_unknown(address, size)
+        if (
+            self.activation is not None
+            and self.frames is not None
+            and self.frames.forbids(bounds[0], bounds[1] - bounds[0] + size)
+        ):
+            # Stores to the frame would not be seen to change what is read here.
+            raise Unfit
         accesses = self._accesses
         known = memory.looked.get((address, size))
         if known is not None:
@@ -235,7 +256,8 @@ class CoarseExecutor(Executor):
         return region is not None and bool(region.permissions & EXECUTE)
 
     def _few_cells(self, address: Term, bounds: tuple[int, int]) -> list[int]:
-        return values_of(address, self._state.path, FEW_CELLS) or _cells(address, bounds, FEW_CELLS)
+        values = values_of(address, self._state.path, FEW_CELLS)
+        return [value for value in values if bounds[0] <= value <= bounds[1]] or _cells(address, bounds, FEW_CELLS)
 
     def _entries(self, address: Term, bounds: tuple[int, int], size: int, is_fixed: bool) -> list[tuple[int, int]]:
         """The cells of a table that can be read, with their contents; none if it is no table, or not one of code
@@ -276,24 +298,50 @@ class CoarseExecutor(Executor):
             self._accesses.made.add((address, size))
         if self._memory_before is None:
             self._memory_before = memory.undone()
-        regions = self._program.space.regions
-        wide = [(region.start, region.end) for region in regions if region.permissions & WRITE]
-        ranges = [(bounds[0], bounds[1] + size)] if bounds is not None else wide
-        if bounds is not None:
-            ranges = places_of(address, size, self._state.path, MOST_PLACES) or ranges
         assert isinstance(memory, CoarseMemory)
         path = self._state.path
-        if self.activation is not None:
-            if bounds is None:
-                raise Unfit
-            self.activation.note_store(address, size, tuple(ranges))
 
         def misses(other: Term, extent: int) -> bool:
             """Both go by the same unknown, at a distance."""
             low, high = bounds_of(t.sub(address, other), path)
             return extent <= low and high + size <= 1 << address.width
 
+        if self._are_flags(cells, value, size):
+            if self._accesses is not None:
+                for cell in cells:
+                    self._accesses.store_perhaps(cell, size)
+            stored = as_term(value, 8 * size)
+            memory.store_chosen(address, stored, cells, misses)
+            for cell in cells:
+                # A lock that is given back by another name is free again: then that is all there is to know.
+                now = as_term(memory.load(cell, size), 8 * size)
+                if now.op != "const" and self._is_always(now, stored):
+                    memory.put(cell, stored)
+            return
+        regions = self._program.space.regions
+        wide = [(region.start, region.end) for region in regions if region.permissions & WRITE]
+        ranges = [(bounds[0], bounds[1] + size)] if bounds is not None else wide
+        if bounds is not None:
+            ranges = places_of(address, size, path, MOST_PLACES) or ranges
+        if self.activation is not None:
+            if bounds is None:
+                raise Unfit
+            self.activation.note_store(address, size, tuple(ranges))
         memory.store_within(address, as_term(value, 8 * size), ranges, misses)
+
+    def _is_always(self, term: Term, value: Term) -> bool:
+        path, model = self._state.path, self._state.model
+        return self.possible.model(path, t.bnot(t.eq(term, value)), model) is No.UNSAT
+
+    def _are_flags(self, cells: list[int], value: Value, size: int) -> bool:
+        """Whether a store of a value to one of these cells leaves each with one of a few constants."""
+        if not 1 < len(cells) <= choices.MOST_PLACES or not choices.is_choice(value):
+            return False
+        if any(there - before < size for before, there in pairwise(cells)):
+            return False
+        memory = self._domain.memory
+        assert isinstance(memory, CoarseMemory)
+        return not any(map(memory.is_open, cells)) and all(choices.is_choice(memory.load(cell, size)) for cell in cells)
 
     def _cell_chosen(self, address: Term, cells: list[int], values: list[Term]) -> Term:
         """The value of the cell that the address names, by its index if it has one."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from mcveto.engines.memory import ByteOf, Cell, PathMemory, Value, united
 from mcveto.engines.record import NOW
 from mcveto.logic import terms as t
+from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 from mcveto.machine.address_space import AddressSpace
 
@@ -144,6 +145,30 @@ class CoarseMemory(PathMemory):
                 max(high for _, high in ranges),
             )
         self.journal.clear()
+
+    def store_chosen(
+        self, address: Term, value: Term, cells: Sequence[int], misses: Callable[[Term, int], bool]
+    ) -> None:
+        """A store to one of a few cells that do not overlap: each holds the value if the address says so, else what it
+        held. It cannot be undone."""
+        size = value.width // 8
+        if self.unknowns.is_recorded:
+            self.now = t.store(self.now, address, value, self._big_endian)
+        for cell in cells:
+            old = self.load(cell, size)
+            before = t.const(old, value.width) if isinstance(old, int) else old
+            here = t.eq(address, self._at(cell))
+            self.put(cell, t.ite(here, value, Substitution({here: t.FALSE}).apply(before)))
+        self.forget_read([(cell, cell + size) for cell in cells], misses)
+        self.looked[address, size] = (value, cells[0], cells[-1] + size)
+        self.journal.clear()
+
+    def put(self, cell: int, value: Term) -> None:
+        """What a cell holds is written in another way."""
+        size = value.width // 8
+        for i in range(size):
+            index = size - 1 - i if self._big_endian else i
+            self.cells[cell + i] = value.data >> 8 * index & 0xFF if value.op == "const" else ByteOf(value, index)
 
     def forget_cells(self, ranges: Sequence[tuple[int, int]]) -> None:
         """The cells of these ranges may have any content."""

@@ -18,6 +18,7 @@ from mcveto.engines.memory import ByteOf, Value, united
 from mcveto.engines.merge import _word
 from mcveto.engines.path import KeyTable, Path
 from mcveto.engines.simulation.arrivals import joined_arrivals, settle
+from mcveto.engines.simulation.choices import MOST_NODES, is_choice, renaming
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.simulation.elements import element_of, index_of
@@ -29,11 +30,10 @@ from mcveto.logic.terms import Term
 from mcveto.machine.symbolic import initial_register
 from mcveto.program.program import Program
 
-MOST_NODES = 80
 MOST_GATE = 24
-MOST_CHOICES = 8
 MOST_FLAGS = 3
 FLAG = 16
+LAST_ERROR = 4095
 MOST_PLACES = 512
 MOST_LISTED = 1024
 SLOW = 64
@@ -61,14 +61,19 @@ class Joins:
         self._elements: dict[Pair, Term] = {}
         self._indices: list[tuple[Term, Value, Value]] = []
         self._bounds: list[Term] = []
+        self._kept_variables: set[object] | None = None
         self._first, self._second, self._is_loop = first, second, is_loop
         settle(second)
         settle(first)
         self._gate = None if is_loop else _gate(first.path.terms, second.path.terms)
         registers: dict[int, Value] = {}
-        for number in sorted(first.registers.keys() | second.registers.keys()):
-            a, b = self._register(first, number), self._register(second, number)
-            registers[number] = self._value(a, b, self._layout.cells[number].bits, ("register", number))
+        values = {
+            number: (self._register(first, number), self._register(second, number))
+            for number in sorted(first.registers.keys() | second.registers.keys())
+        }
+        # Variables first: what was computed from them may then be said of what stands for them.
+        for number in sorted(values, key=lambda number: not all(map(_is_variable, values[number]))):
+            registers[number] = self._value(*values[number], self._layout.cells[number].bits, ("register", number))
         memory = self._memories()
         result = PathState(
             first.pc, registers, memory, Path(self._table), first.calls, second.model, None, first.steps,
@@ -98,7 +103,11 @@ class Joins:
     def _value(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value:
         if a is b or (type(a) is int and a == b and type(b) is int):
             return a
-        if self._gate is not None and _is_choice(a) and _is_choice(b):
+        if is_choice(a) and is_choice(b):
+            alike = self._alike(a, b, where)
+            if alike is not None:
+                return alike
+        if self._gate is not None and ((is_choice(a) and is_choice(b)) or self._are_kept(a, b)):
             self._origin(where)
             return as_value(t.ite(self._gate, as_term(a, bits), as_term(b, bits)))
         found = self._pairs.get((bits, a, b))
@@ -110,6 +119,33 @@ class Joins:
             if self._guesses or (_counts(a, b) and (where[0] == "register" or self._on_stack(where[1]))):
                 self._enclose(found, a, b, bits)
         return found
+
+    def _alike(self, a: Value, b: Value, where: tuple[object, ...]) -> Value | None:
+        """Two choices by the same conditions on other variables (the lock of this index, the lock of that one): the
+        same conditions on what stands for both, which registers may hold, too."""
+        if isinstance(a, int) or isinstance(b, int):
+            return None
+        partners = renaming(a, b)
+        if partners is None or not any((mine.width, mine, other) in self._pairs for mine, other in partners.items()):
+            return None
+        names: dict[Term, Term] = {}
+        for mine, other in partners.items():
+            if mine is not other:
+                value = self._value(mine, other, mine.width, where)
+                names[mine] = as_term(value, mine.width)
+        return as_value(Substitution(names).apply(a))
+
+    def _are_kept(self, a: Value, b: Value) -> bool:
+        """Two variables that both states hold elsewhere as well: which of them it is may matter, as with the lesser
+        and the greater of two indices."""
+        if isinstance(a, int) or isinstance(b, int) or a.op != "var" or b.op != "var":
+            return False
+        if self._kept_variables is None:
+            kept: set[object] = {v for n, v in self._first.registers.items() if self._second.registers.get(n) is v}
+            mine, others = self._first.memory.cells, self._second.memory.cells
+            kept.update(cell.word for at, cell in mine.items() if isinstance(cell, ByteOf) and others.get(at) == cell)
+            self._kept_variables = kept
+        return a in self._kept_variables and b in self._kept_variables
 
     def _on_stack(self, address: object) -> bool:
         assert isinstance(address, int)
@@ -261,7 +297,8 @@ class Joins:
         return [t.disj(either)]
 
     def _conjuncts(self, live: frozenset[object]) -> list[Term]:
-        first, second = self._first.path.terms, self._second.path.terms
+        first = _decided(self._first.path.terms, live)
+        second = _decided(self._second.path.terms, live)
         names_first = {a: new for (_, a, b), new in self._pairs.items() if isinstance(a, Term) and a.op == "var"}
         names_second = {b: new for (_, a, b), new in self._pairs.items() if isinstance(b, Term) and b.op == "var"}
         common = dict.fromkeys(second)
@@ -327,11 +364,13 @@ class Joins:
         found: list[tuple[Term, Term]] = []
         for (bits, a, b), new in self._pairs.items():
             sides = [as_term(a, bits), as_term(b, bits)]
-            if any(side.op == "const" and side.data < FLAG for side in sides) and all(
-                (side.op == "const" and side.data < FLAG) or (side.op == "var" and side in live) for side in sides
-            ):
+            if any(map(_is_code, sides)) and all(_is_code(side) or self._is_flag(side, live) for side in sides):
                 found.append((t.eq(new, sides[0]), t.eq(new, sides[1])))
         return found if len(found) <= MOST_FLAGS else []
+
+    def _is_flag(self, side: Term, live: frozenset[object]) -> bool:
+        """Whether a value is a variable, or a choice by conditions, of which something is still known."""
+        return side in live if side.op == "var" else is_choice(side) and self._is_live(side, live)
 
     # Covering.
 
@@ -439,27 +478,33 @@ def _gate(first: list[Term], second: list[Term]) -> Term | None:
     return None
 
 
+def _decided(terms: list[Term], live: frozenset[object]) -> list[Term]:
+    """A path in which variables that will be forgotten are what it says they are: of alternatives, those are left that
+    agree with the result that was tested (a call failed, or it did not)."""
+    known: dict[Term, Term] = {}
+    for term in terms:
+        if term.op == "eq":
+            value, variable = term.args if term.args[0].op == "const" else reversed(term.args)
+            if value.op == "const" and variable.op == "var" and variable not in live:
+                known[variable] = value
+    if not known or not any(term.op == "or" for term in terms):
+        return terms
+    apply = Substitution(known).apply
+    return [apply(term) if term.op == "or" else term for term in terms]
+
+
+def _is_variable(value: Value) -> bool:
+    return isinstance(value, Term) and value.op == "var"
+
+
+def _is_code(value: Term) -> bool:
+    """Whether a value is a flag or, being small and negative, the number of an error."""
+    return value.op == "const" and (value.data < FLAG or (1 << value.width) - value.data <= LAST_ERROR)
+
+
 def _counts(a: Value, b: Value) -> bool:
     """Whether two values are close together, as those of a counter are."""
     return isinstance(a, int) and isinstance(b, int) and abs(a - b) <= SLOW
-
-
-def _is_choice(value: Value) -> bool:
-    """Whether a value is a constant, or one of a few, depending on conditions."""
-    if isinstance(value, int):
-        return True
-    if value.op == "zext" and value.args[0].width == 1:
-        return len(t.postorder([value])) <= MOST_NODES
-    pending = [value]
-    for _ in range(2 * MOST_CHOICES):
-        if not pending:
-            return len(t.postorder([value])) <= MOST_NODES
-        part = pending.pop()
-        if part.op == "ite":
-            pending += part.args[1:]
-        elif part.op != "const":
-            return False
-    return False
 
 
 def _within(cloud: tuple[int, int], clouds: tuple[tuple[int, int], ...]) -> bool:

@@ -13,7 +13,9 @@ from mcveto.machine.memory import EXECUTE, WRITE
 from mcveto.machine.pcode import Space
 from mcveto.program.program import Program
 
-# Bytes of code that is simulated when nothing else has decided it soon; before anything else; without a certificate.
+# Bytes of code that is simulated for a while when nothing else has decided it soon; for most of the time; before
+# anything else; without a certificate.
+SMALL = 500
 MEDIUM = 2_000
 LARGE = 12_000
 VERY_LARGE = 60_000

@@ -156,6 +156,12 @@ def _limit(term: Term, low: int, high: int, limits: dict[Term, Range]) -> None:
         inner = ((low - term.data[1]) % size, (high - term.data[1]) % size)
         if inner[0] <= inner[1]:
             _limit(term.args[0], *inner, limits)
+    elif term.op == "or" and term.width > 1 and high >= 0:
+        # x | y is at least as great as both: compilers compare two indices with one limit in this way.
+        for part in term.args:
+            _limit(part, 0, high, limits)
+    elif term.op == "zext" and low <= high:
+        _limit(term.args[0], low, min(high, (1 << term.args[0].width) - 1), limits)
 
 
 def _bounds(term: Term, limits: dict[Term, Range], depth: int) -> Range:

@@ -1,0 +1,261 @@
+"""Flags that are one of a few constants: stores to one of several places, and joins, against single valuations."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcveto.dpg.location import Blocks
+from mcveto.engines.simulation.choices import is_choice, renaming
+from mcveto.engines.simulation.coarse_memory import CoarseMemory
+from mcveto.engines.simulation.join import Joins
+from mcveto.engines.simulation.simulate import Simulation, simulate
+from mcveto.engines.state import PathState
+from mcveto.logic import terms as t
+from mcveto.logic.evaluate import Evaluator
+from mcveto.logic.terms import Term
+from mcveto.program.program import load_program
+from mcveto.program.spec import load_spec
+
+from .random_programs import DATA, RandomProgram
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+
+X, Y, Z = (t.var(name, 32) for name in "xyz")
+NUMBERS = [0, 1, 2, 3, 0xFFFF_FFEA]
+REGISTERS = ["EAX", "EBX", "ECX", "EDX", "ESI", "EDI"]
+CELLS = [DATA, DATA + 4, DATA + 8]
+Values = dict[Term, int]
+
+
+def number(value: int) -> Term:
+    return t.const(value, 32)
+
+
+conditions = st.builds(
+    lambda compare, one, other: compare(one, other),
+    st.sampled_from([t.eq, t.ult, t.ule]),
+    st.sampled_from([X, Y, Z]),
+    st.sampled_from([X, Y, number(1), number(2)]),
+)
+values = st.one_of(
+    st.sampled_from([X, Y, Z, *map(number, NUMBERS)]),
+    st.builds(t.ite, conditions, st.sampled_from([*map(number, NUMBERS)]), st.sampled_from([*map(number, NUMBERS)])),
+    st.builds(lambda condition: t.zext(condition, 32), conditions),
+    st.builds(lambda x, n: t.add(x, number(n)), st.sampled_from([X, Y]), st.sampled_from([1, DATA])),
+)
+
+
+def evaluated(assigned: Values, term: Term) -> int:
+    return Evaluator(assigned.__getitem__, lambda *_: 0).value(term)
+
+
+def valuations() -> list[Values]:
+    draw = random.Random(1)
+    return [{v: draw.choice(NUMBERS) for v in (X, Y, Z)} for _ in range(40)]
+
+
+@pytest.fixture(scope="module")
+def simulation() -> Simulation:
+    program = RandomProgram(b"\xf4", b"\xc3", bytes(64), False).load()
+    simulation = Simulation(program, Blocks(program), time.monotonic() + 1e6, None)
+    simulation.record_nothing()
+    return simulation
+
+
+def registers(simulation: Simulation) -> list[int]:
+    layout = simulation._program.decoder.layout
+    return [layout.named(name)[0].cell.number for name in REGISTERS]
+
+
+def plain(term: Term) -> Term | int:
+    return term.data if term.op == "const" else term
+
+
+def state(simulation: Simulation, held: list[Term], cells: list[Term], said: list[Term]) -> PathState:
+    made = simulation._executor.initial()
+    for register, value in zip(registers(simulation), held, strict=True):
+        made.registers[register] = plain(value)
+    for cell, value in zip(CELLS, cells, strict=True):
+        made.memory.store(cell, plain(value), 4)
+    for term in said:
+        if term.op != "const":
+            made.path.add(term)
+    return made
+
+
+def content(of: PathState, simulation: Simulation) -> list[Term]:
+    found = [of.registers[register] for register in registers(simulation)]
+    found += [of.memory.load(cell, 4) for cell in CELLS]
+    return [number(value) if isinstance(value, int) else value for value in found]
+
+
+states = st.tuples(
+    st.lists(values, min_size=len(REGISTERS), max_size=len(REGISTERS)),
+    st.lists(values, min_size=len(CELLS), max_size=len(CELLS)),
+    st.lists(st.one_of(conditions, st.builds(t.bnot, conditions)), max_size=3),
+)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(first=states, second=states, is_loop=st.booleans(), gate=st.one_of(st.none(), conditions))
+def test_what_a_join_says_holds_in_both(
+    simulation: Simulation, first: Any, second: Any, is_loop: bool, gate: Term | None
+) -> None:
+    """For every valuation of one of the two, with what the new variables stand for there."""
+    joins: Joins = simulation._joins
+    sides = [state(simulation, *first), state(simulation, *second)]
+    if gate is not None and gate.op != "const":
+        sides[0].path.add(gate)
+        sides[1].path.add(t.bnot(gate))
+    before = [content(side, simulation) for side in sides]
+    paths = [list(side.path.terms) for side in sides]
+    joined = joins.joined(sides[0], sides[1], is_loop=is_loop)
+    after = content(joined, simulation)
+    named = [*((new, a, b) for (_, a, b), new in joins._pairs.items()), *joins._indices]
+    for side in (0, 1):
+        for assigned in valuations():
+            if not all(evaluated(assigned, term) for term in paths[side]):
+                continue
+            now = dict(assigned)
+            for new, *old in named:
+                value = old[side]
+                now[new] = value if isinstance(value, int) else evaluated(assigned, value)
+            assert [evaluated(now, term) for term in after] == [evaluated(assigned, term) for term in before[side]]
+            assert all(evaluated(now, term) for term in joined.path.terms)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(held=st.lists(values, min_size=3, max_size=3), stored=values, index=st.sampled_from([X, Y, t.band(X, Y)]))
+def test_a_store_to_one_of_a_few_cells(simulation: Simulation, held: list[Term], stored: Term, index: Term) -> None:
+    memory = simulation._executor.initial().memory
+    assert isinstance(memory, CoarseMemory)
+    for cell, value in zip(CELLS, held, strict=True):
+        memory.store(cell, plain(value), 4)
+    address = t.add(t.mul(index, number(4)), number(DATA))
+    memory.store_chosen(address, stored, CELLS, lambda *_: False)
+    for assigned in valuations():
+        where = evaluated(assigned, address)
+        if where not in CELLS:
+            continue
+        for cell, value in zip(CELLS, held, strict=True):
+            now = memory.load(cell, 4)
+            expected = stored if cell == where else value
+            assert evaluated(assigned, number(now) if isinstance(now, int) else now) == evaluated(assigned, expected)
+
+
+def test_a_lock_that_is_given_back_is_free_whatever_its_index(simulation: Simulation) -> None:
+    memory = simulation._executor.initial().memory
+    assert isinstance(memory, CoarseMemory)
+    for cell in CELLS:
+        memory.store(cell, 0, 4)
+    address = t.add(t.mul(X, number(4)), number(DATA))
+    memory.store_chosen(address, number(1), CELLS, lambda *_: False)
+    assert all(is_choice(memory.load(cell, 4)) and memory.load(cell, 4) != 0 for cell in CELLS)
+    memory.store_chosen(address, number(0), CELLS, lambda *_: False)
+    assert [memory.load(cell, 4) for cell in CELLS] == [0, 0, 0]
+
+
+def test_terms_that_differ_in_their_variables() -> None:
+    def flag(index: Term, other: Term) -> Term:
+        return t.ite(t.eq(index, number(3)), number(1), t.zext(t.eq(other, number(2)), 32))
+
+    assert renaming(flag(X, Y), flag(Z, Y)) == {X: Z, Y: Y}
+    assert renaming(flag(X, X), flag(Z, Y)) is None
+    assert renaming(flag(X, Y), flag(Y, Y)) == {X: Y, Y: Y}
+    assert renaming(flag(X, Y), t.add(X, number(1))) is None
+
+
+LOCKS = """
+#include "air.h"
+#define OPAQUE __attribute__((noinline, weak))
+struct lock { int held; };
+OPAQUE void take(struct lock *l) { if (l->held) reached(); l->held = 1; }
+OPAQUE void give(struct lock *l) { if (!l->held) reached(); l->held = 0; }
+"""
+# Two locks of an array, in the order of their indices, given back in another.
+ORDERED = """
+static struct lock locks[8];
+static word load[8];
+OPAQUE int move(word a, word b, word n) {
+  if (a >= 8 || b >= 8) return -1;
+  if (a == b) return 0;
+  word low = a < b ? a : b, high = a < b ? b : a;
+  take(&locks[low]), take(&locks[high]);
+  if (load[a] < n) {
+    give(&locks[a]), give(BUG ? &locks[n & 1 ? a : b] : &locks[b]);
+    return -2;
+  }
+  load[a] -= n, load[b] += n;
+  give(&locks[high]), give(&locks[low]);
+  return 0;
+}
+void program(void) { while (choice()) move((word)choice(), (word)choice(), (word)choice()); }
+"""
+# Whether the device was opened, three ways of which meet, decides about the lock.
+OPENED = """
+struct device;
+struct operations { int (*open)(struct device *, word), (*close)(struct device *, word); };
+struct device { const struct operations *operations; struct lock lock; word count; };
+static int a_open(struct device *d, word f) { if (f & 2) return -1; take(&d->lock); return 0; }
+static int a_close(struct device *d, word f) { if (!BUG || f != 4) give(&d->lock); return 0; }
+static int b_open(struct device *d, word f) { (void)d; return f == 9 ? -22 : 0; }
+static int b_close(struct device *d, word f) { d->count = f; return 0; }
+static const struct operations a = {a_open, a_close}, b = {b_open, b_close};
+static struct device devices[3] = {{&a, {0}, 0}, {&b, {0}, 0}, {&a, {0}, 0}};
+OPAQUE int session(struct device *d, word f) {
+  if (d->operations->open(d, f)) return -1;
+  while (choice()) d->count += (word)choice();
+  return d->operations->close(d, f);
+}
+void program(void) {
+  for (int i = 0; i < 2; i++) {
+    word k = (word)choice();
+    if (k < 3) session(&devices[k], (word)choice());
+  }
+}
+"""
+# A field of one of a few structures decides twice; in between, the one behind it is written, if there is one.
+CHAINED = """
+struct request { word flags; unsigned short length, kind; struct request *next; byte data[8]; };
+static struct lock lock;
+static struct request pool[4];
+OPAQUE void account(struct request *r, word n) {
+  r->length += n;
+  if (n & 1) r->data[n & 7] = (byte)n;
+  if (BUG && n == 0x77) r->flags ^= 16;
+}
+OPAQUE void submit(struct request *r, word n) {
+  if ((r->flags & 16) && r->kind < 9) take(&lock);
+  account(r, n);
+  if (r->next) account(r->next, n >> 4);
+  if ((r->flags & 16) && r->kind < 9) give(&lock);
+}
+void program(void) {
+  for (int i = 0; i < 4; i++) {
+    pool[i].flags = (word)choice(), pool[i].kind = choice();
+    pool[i].next = i < 3 ? &pool[i + 1] : 0;
+  }
+  word k = (word)choice();
+  if (k < 4) submit(&pool[k], (word)choice());
+  take(&lock);
+}
+"""
+
+
+@pytest.mark.parametrize("text", [ORDERED, OPENED, CHAINED], ids=["ordered", "opened", "chained"])
+@pytest.mark.parametrize("is_wrong", [False, True], ids=["fix", "bug"])
+def test_locks_that_inputs_choose(text: str, is_wrong: bool, tmp_path: Path) -> None:
+    large_driver = importlib.import_module("large_driver")
+    whole = f"#define BUG {int(is_wrong)}\n{LOCKS}{text}"
+    spec = large_driver.compile_driver(tmp_path, "driver", whole, "O1", {})
+    verdict = simulate(load_program(None, load_spec(str(spec))), 120.0, is_recorded=False)
+    assert verdict.kind == ("violated" if is_wrong else "proved")
