@@ -79,3 +79,15 @@ def test_a_remainder_without_an_instruction_for_it() -> None:
     assert t.sub(x, t.mul(t.udiv(x, y), y)) is t.urem(x, y)
     assert t.sub(x, t.mul(t.sdiv(x, t.const(7, 32)), t.const(7, 32))) is t.srem(x, t.const(7, 32))
     assert t.sub(y, t.mul(t.sdiv(x, y), y)).op == "lin"
+
+
+@pytest.mark.parametrize("op", ["udiv", "sdiv"])
+def test_that_remainder_at_every_value(op: str) -> None:
+    x, y = t.var("x", WIDE), t.var("y", WIDE)
+    rest = t.sub(x, t.mul(y, MAKE[op](x, y)))
+    by_constants = {c: t.sub(x, t.mul(t.const(c, WIDE), MAKE[op](x, t.const(c, WIDE)))) for c in range(1 << WIDE)}
+    assert rest.op in ("urem", "srem")
+    for left, right in product(range(1 << WIDE), repeat=2):
+        evaluator = Evaluator({x: left, y: right}.__getitem__, lambda memory, address: 0)
+        expected = defined("urem" if op == "udiv" else "srem", left, right)
+        assert evaluator.value(rest) == evaluator.value(by_constants[right]) == expected
