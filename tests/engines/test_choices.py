@@ -168,10 +168,20 @@ def test_terms_that_differ_in_their_variables() -> None:
     def flag(index: Term, other: Term) -> Term:
         return t.ite(t.eq(index, number(3)), number(1), t.zext(t.eq(other, number(2)), 32))
 
-    assert renaming(flag(X, Y), flag(Z, Y)) == {X: Z, Y: Y}
+    assert renaming(flag(X, Y), flag(Z, Y)) == {X: Z}
     assert renaming(flag(X, X), flag(Z, Y)) is None
-    assert renaming(flag(X, Y), flag(Y, Y)) == {X: Y, Y: Y}
+    assert renaming(flag(X, Y), flag(Y, Y)) == {X: Y}
+    assert renaming(flag(X, Y), flag(Y, X)) == {X: Y, Y: X}
     assert renaming(flag(X, Y), t.add(X, number(1))) is None
+
+
+def test_conditions_that_differ() -> None:
+    def compared(bit: Term) -> Term:
+        return t.concat(t.zext(bit, 6), t.concat(t.bnot(bit), t.var("so", 1)))
+
+    one, other = t.extract(t.add(X, Y), 9, 9), t.extract(Z, 9, 9)
+    assert renaming(compared(one), compared(other)) is None
+    assert renaming(compared(one), compared(other), True) == {one: other}
 
 
 LOCKS = """
@@ -259,3 +269,27 @@ def test_locks_that_inputs_choose(text: str, is_wrong: bool, tmp_path: Path) -> 
     spec = large_driver.compile_driver(tmp_path, "driver", whole, "O1", {})
     verdict = simulate(load_program(None, load_spec(str(spec))), 120.0, is_recorded=False)
     assert verdict.kind == ("violated" if is_wrong else "proved")
+
+
+# Two locks, each taken and given back under the same condition; the frame of all drivers has a third.
+TWO = """
+static struct lock first, second;
+static word count;
+OPAQUE void handle(struct lock *l, word bits, word bit) {
+  if (bits & bit) take(l);
+  if (bits > 100) count++;
+  if (bits & bit) give(l);
+}
+void program(void) { handle(&first, (word)choice(), 4), handle(&second, (word)choice(), 8); }
+"""
+
+
+def test_every_lock_that_a_function_gets_is_kept_apart_from_the_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large_driver = importlib.import_module("large_driver")
+    spec = large_driver.compile_driver(tmp_path, "driver", f"{LOCKS}{TWO}", "O1", {})
+    done_again: list[int] = []
+    monkeypatch.setattr(Simulation, "_back", lambda self, serial: done_again.append(serial))
+    verdict = simulate(load_program(None, load_spec(str(spec))), 120.0)
+    assert verdict.kind == "proved" and verdict.statistics["refinements"] == 3 and not done_again

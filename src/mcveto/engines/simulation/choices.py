@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from mcveto.engines.memory import Value
 from mcveto.logic import terms as t
+from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 
 MOST_NODES = 80
@@ -36,27 +37,28 @@ def is_choice(value: Value) -> bool:
     return False
 
 
-def renaming(a: Term, b: Term) -> dict[Term, Term] | None:
-    """The variables that, put in place of those of the first term, make the second of it; None if there are none."""
+def renaming(a: Term, b: Term, with_bits: bool = False) -> dict[Term, Term] | None:
+    """What makes the second term of the first, put in place of its variables and, if so wanted, of its conditions; None
+    if they have not the same form."""
     names: dict[Term, Term] = {}
-    seen: set[tuple[Term, Term]] = set()
-    pending = [(a, b)]
-    while pending:
-        pair = one, other = pending.pop()
-        if pair in seen:
-            continue
-        seen.add(pair)
-        if one.op == "var" and other.op == "var":
-            if one.width != other.width or names.setdefault(one, other) is not other:
-                return None
-        elif one is not other and (one.op, one.data, one.width, len(one.args)) != (
-            other.op,
-            other.data,
-            other.width,
-            len(other.args),
-        ):
-            return None
-        else:
-            # Also where both are the same: a variable that occurs there must stand for itself.
-            pending += zip(one.args, other.args, strict=True)
-    return names
+
+    def match(one: Term, other: Term) -> bool:
+        if one is other or one in names:
+            return names.get(one, one) is other
+        if one.width != other.width or one.op == "const":
+            return False
+        if one.args and (one.op, one.data, len(one.args)) == (other.op, other.data, len(other.args)):
+            before = dict(names)
+            if all(match(*pair) for pair in zip(one.args, other.args, strict=True)):
+                return True
+            names.clear()
+            names.update(before)
+        if (one.op, other.op) != ("var", "var") and not (with_bits and one.width == 1):
+            return False
+        names[one] = other
+        return True
+
+    if not match(a, b):
+        return None
+    # What was the same in one place may have got a partner in another.
+    return names if Substitution(names).apply(a) is b else None

@@ -32,6 +32,8 @@ from mcveto.program.program import Program
 
 MOST_GATE = 24
 MOST_FLAGS = 3
+# Bits of a register that holds the outcome of a comparison.
+FLAGS = 8
 FLAG = 16
 LAST_ERROR = 4095
 MOST_PLACES = 512
@@ -103,8 +105,8 @@ class Joins:
     def _value(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value:
         if a is b or (type(a) is int and a == b and type(b) is int):
             return a
-        if is_choice(a) and is_choice(b):
-            alike = self._alike(a, b, where)
+        if bits <= FLAGS or (is_choice(a) and is_choice(b)):
+            alike = self._alike(a, b, bits, where)
             if alike is not None:
                 return alike
         if self._gate is not None and ((is_choice(a) and is_choice(b)) or self._are_kept(a, b)):
@@ -120,19 +122,26 @@ class Joins:
                 self._enclose(found, a, b, bits)
         return found
 
-    def _alike(self, a: Value, b: Value, where: tuple[object, ...]) -> Value | None:
+    def _alike(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value | None:
         """Two choices by the same conditions on other variables (the lock of this index, the lock of that one): the
-        same conditions on what stands for both, which registers may hold, too."""
-        if isinstance(a, int) or isinstance(b, int):
+        same conditions on what stands for both, which registers may hold, too. Or the flags of two comparisons, of
+        which the paths tell how they came out."""
+        if isinstance(a, int) or isinstance(b, int) or a.op == "var" or b.op == "var" or a.op != b.op:
             return None
-        partners = renaming(a, b)
-        if partners is None or not any((mine.width, mine, other) in self._pairs for mine, other in partners.items()):
+        has_bits = bits <= FLAGS and not self._is_loop
+        partners = renaming(a, b, has_bits) if len(t.postorder([a])) <= MOST_GATE else None
+        if partners is None:
+            return None
+        pairs = [(mine.width, mine, other) for mine, other in partners.items()]
+        known = [pair in self._pairs for pair in pairs]
+        # In a loop, what nothing else holds would not be recognised in the next turn.
+        if (self._is_loop and not all(known)) or (bits > FLAGS and not any(known)):
             return None
         names: dict[Term, Term] = {}
-        for mine, other in partners.items():
-            if mine is not other:
-                value = self._value(mine, other, mine.width, where)
-                names[mine] = as_term(value, mine.width)
+        for pair in pairs:
+            if pair not in self._pairs:
+                self._pairs[pair] = self._fresh(pair[0], where)
+            names[pair[1]] = self._pairs[pair]
         return as_value(Substitution(names).apply(a))
 
     def _are_kept(self, a: Value, b: Value) -> bool:
@@ -299,8 +308,8 @@ class Joins:
     def _conjuncts(self, live: frozenset[object]) -> list[Term]:
         first = _decided(self._first.path.terms, live)
         second = _decided(self._second.path.terms, live)
-        names_first = {a: new for (_, a, b), new in self._pairs.items() if isinstance(a, Term) and a.op == "var"}
-        names_second = {b: new for (_, a, b), new in self._pairs.items() if isinstance(b, Term) and b.op == "var"}
+        names_first = {a: new for (_, a, b), new in self._pairs.items() if isinstance(a, Term) and _has_name(a)}
+        names_second = {b: new for (_, a, b), new in self._pairs.items() if isinstance(b, Term) and _has_name(b)}
         common = dict.fromkeys(second)
         shared = [term for term in first if term in common]
         result = [kept for term in shared for kept in self._kept(term, live)]
@@ -491,6 +500,11 @@ def _decided(terms: list[Term], live: frozenset[object]) -> list[Term]:
         return terms
     apply = Substitution(known).apply
     return [apply(term) if term.op == "or" else term for term in terms]
+
+
+def _has_name(value: Term) -> bool:
+    """Whether paths speak of a value: a variable, or a condition."""
+    return value.op == "var" or (value.width == 1 and value.op != "const")
 
 
 def _is_variable(value: Value) -> bool:

@@ -56,6 +56,8 @@ MOST_TURNS = 300
 MOST_JOINS = 40
 FEW_HITS = 3
 MOST_APART = 500
+# Flags that one block reads.
+MOST_GUESSED = 4
 MOST_SEARCHES = 6
 MOST_GLANCES = 20
 MOST_DOUBTFUL = 3
@@ -137,7 +139,7 @@ class Simulation:
         """Functions of which summaries are being made, outermost first."""
         self._pushed = 0
         self._executed: set[int] = set()
-        self._watched: set[int] = set()
+        self._watched: dict[int, bool] = {}
 
     def record_nothing(self) -> None:
         self._executor.recorder.give_up()
@@ -402,17 +404,18 @@ class Simulation:
         activation.exits[node] = state if other is None else self._joins.joined(other, state, is_loop=False)
 
     def _watch(self, state: PathState) -> Accesses | None:
-        """Where what a block reads is written down, if the block decides about a target and is executed first."""
+        """Where what a block reads is written down, if the block decides about a target: a lock that it gets a pointer
+        to is another one each time."""
         place = state.place
-        if place is None or place.pc in self._watched:
-            return None
-        self._watched.add(place.pc)
-        return Accesses() if self._relevance.is_last(self._order, place.function, place.pc) else None
+        if place is not None and place.pc not in self._watched:
+            self._watched[place.pc] = self._relevance.is_last(self._order, place.function, place.pc)
+        return Accesses() if place is not None and self._watched[place.pc] else None
 
     def _guess_apart(self, accesses: Accesses) -> None:
         """A flag that decides about a target will have to be kept apart: nothing need be done again, if it is from
         the beginning."""
-        for start, size in flags_read(accesses, self._program.space, self._first.memory):
+        flags = [*flags_read(accesses, self._program.space, self._first.memory)]
+        for start, size in flags if len(flags) <= MOST_GUESSED else ():
             item: Item = ("memory", start, size, None)
             if item in self._apart.items or self._apart.on_stack(start):
                 continue
