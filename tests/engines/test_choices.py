@@ -166,7 +166,8 @@ def test_a_lock_that_is_given_back_is_free_whatever_its_index(simulation: Simula
 
 def test_terms_that_differ_in_their_variables() -> None:
     def flag(index: Term, other: Term) -> Term:
-        return t.ite(t.eq(index, number(3)), number(1), t.zext(t.eq(other, number(2)), 32))
+        # No operator whose operands are in the order in which they were made.
+        return t.ite(t.eq(index, number(3)), number(7), t.ite(t.eq(other, number(2)), number(5), number(0)))
 
     assert renaming(flag(X, Y), flag(Z, Y)) == {X: Z}
     assert renaming(flag(X, X), flag(Z, Y)) is None
