@@ -58,16 +58,20 @@ def test_several_processes_and_a_second_solver(monkeypatch: pytest.MonkeyPatch) 
     assert checked.problem == "" and checked.obligations > 20
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ALL)
+# Where a later bound of an input makes an earlier one superfluous: what was left out must say by which of them.
+BOUNDED = ("fig10/x86-32/cars", "fig10/x86-32/fig7a")
+
+
+@pytest.mark.parametrize("name", [*BOUNDED, *(pytest.param(name, marks=pytest.mark.slow) for name in ALL)])
 def test_every_proof(name: str) -> None:
-    """As `mcveto verify` finds it, with the example's own properties."""
+    """As `mcveto verify` finds it, with the example's own properties, and nobody has corrected the certificate."""
     program = program_of(name)
     verdict = search(lambda: program, Question(timeout=60, self_check=False, certificate=True)).verdict
     assert verdict.kind != "violated"
     if verdict.kind == "unknown":
         pytest.skip(f"not proved: {verdict.reason}")
     if not verdict.certificate:
+        assert name not in BOUNDED
         pytest.skip(f"no certificate: {verdict.warnings}")
     assert check(from_text(verdict.certificate), program.image, Effort(timeout=120)).problem == ""
 

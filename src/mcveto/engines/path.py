@@ -124,9 +124,8 @@ class Path:
         return self._table.of(term)
 
     def holds(self, term: Term) -> bool:
-        """Whether the term is one of the conjuncts, or a bound that is not as close."""
-        touched = self._touched(self._table.of(term))
-        return any(term in group.terms for group in touched) or self._is_implied(term, touched)
+        """Whether the term is one of the conjuncts that are asked about."""
+        return any(term in group.terms for group in self._touched(self._table.of(term)))
 
     @staticmethod
     def _is_implied(term: Term, groups: list[Group]) -> bool:
