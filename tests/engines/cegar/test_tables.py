@@ -98,39 +98,62 @@ def test_a_table_that_was_not_written_holds_what_the_image_does(write: str, kind
     assert cegar(program, 60).kind == kind
 
 
-# Every turn of the loop goes through a switch on a state, and some cases compute the next one from what they read.
+# Every turn of the loop goes through a switch on a state, and some cases compute the next one from what they read. What
+# lies behind the table leads nowhere.
 MACHINE = """
 	.globl _start
 _start:
+	pushq	%rbp
 	pushq	%rbx
-	xorl	%ebx, %ebx
-.Lloop:
+	movl	$0, %ebp
+	movl	$0, %ebx
+	jmp	.Lturn
+.Lfour:
+	movl	$5, %ebx
+.Lnext:
+	addl	$1, %ebp
 	callq	choice
 	testl	%eax, %eax
 	je	.Lend
+.Lturn:
 	callq	choice
 	cmpl	$LAST, %ebx
 	ja	reached
 	movl	%ebx, %ebx
 	jmpq	*.Ltable(,%rbx,8)
 .Lzero:
-	xorl	%ebx, %ebx
 	cmpl	$3, %eax
 	sete	%bl
-	jmp	.Lloop
+	movzbl	%bl, %ebx
+	jmp	.Lnext
 .Lone:
-	xorl	%ebx, %ebx
 	cmpl	$5, %eax
 	sete	%bl
+	movzbl	%bl, %ebx
+	addl	%ebx, %ebx
+	jmp	.Lnext
+.Ltwo:
+	cmpl	$7, %eax
+	sete	%bl
+	movzbl	%bl, %ebx
 	leal	(%rbx,%rbx,2), %ebx
-	jmp	.Lloop
+	jmp	.Lnext
 .Lthree:
-	movl	$2, %ebx
-	jmp	.Lloop
+	cmpl	$1, %eax
+	sete	%bl
+	movzbl	%bl, %ebx
+	shll	$2, %ebx
+	jmp	.Lnext
 reached:
 	nop
+	jmp	.Lnext
+.Lfive:
+	movl	$0, %ebx
+	jmp	.Lnext
 .Lend:
+	movl	%ebp, %eax
 	popq	%rbx
+	popq	%rbp
 	retq
 choice:
 	xorl	%eax, %eax
@@ -140,12 +163,19 @@ choice:
 .Ltable:
 	.quad .Lzero
 	.quad .Lone
-	.quad .Lzero
+	.quad .Ltwo
 	.quad .Lthree
+	.quad .Lfour
+	.quad .Lfive
+	.set	i, 0
+	.rept	64
+	.quad	0x7000000 + i
+	.set	i, i + 1
+	.endr
 """
 
 
-@pytest.mark.parametrize(("last", "kind"), [(3, "proved"), (2, "violated")])
+@pytest.mark.parametrize(("last", "kind"), [(5, "proved"), (4, "violated")])
 def test_a_machine_of_states(last: int, kind: str, tmp_path: Path) -> None:
     path = tmp_path / "machine.s"
     path.write_text(MACHINE.replace("LAST", str(last)))

@@ -24,7 +24,6 @@ from mcveto.engines.cegar.bounded_state import bounded_entry
 from mcveto.engines.cegar.bounds import limits
 from mcveto.engines.cegar.post import Post
 from mcveto.engines.cegar.region import Edge, Error, Kind, Region
-from mcveto.engines.cegar.table_index import about_index
 from mcveto.engines.cegar.treatment import Answer, Model, Oracle, Unsat
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import substitute
@@ -257,15 +256,9 @@ class Refinement:
         lost: dict[tuple[int, Term], None] = {}
         # Literals that contradict each other need not be known before the first of them.
         first = min(condition.step for condition in core) if len(core) > 1 else 0
-        greatest_of = limits(atom for edge in piece.edges for literal in edge.literals for atom in _atoms(literal))
-        of_tables: list[tuple[Region, Term]] = []
         for condition in core:
             for atom in _atoms(condition.literal):
-                indices = about_index(_positive(atom), greatest_of, self._program.space)
-                if indices is not None:
-                    self._carry(atom, condition.step, first, piece, states, of_tables, lost)
-                for said in [atom] if indices is None else indices:
-                    self._carry(said, condition.step, first, piece, states, tracked, lost)
+                self._carry(atom, condition.step, first, piece, states, tracked, lost)
         for step, literal in list(lost):
             self._carry(literal, step, 0, piece, states, tracked, {})
         last = max(condition.step for condition in core) if until is None else until
@@ -278,10 +271,10 @@ class Refinement:
         simple = [(region, predicate) for region, predicate in tracked if not _writes(predicate)]
         if precision.compare(predicate for _, predicate in simple):
             return Refined()
-        for chosen in (simple, copied, tracked, everywhere, of_tables):
+        for chosen in (simple, copied, tracked, everywhere):
             if sum(precision.add(region.location, predicate) for region, predicate in chosen):
                 return Refined()
-        for chosen in (simple, copied, tracked, everywhere, of_tables):
+        for chosen in (simple, copied, tracked, everywhere):
             if sum(precision.split(region.location, predicate) for region, predicate in chosen):
                 return Refined()
         return Stuck("no predicate excludes a path that is impossible")
