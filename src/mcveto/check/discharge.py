@@ -155,9 +155,10 @@ def _z3(obligation: Obligation, solver: Any, timeout: float) -> str:
     """Z3's answer; `solver` then holds the obligation with the known bytes that turned out to matter."""
     if any(map(z3.is_false, obligation.formulas)):
         return "unsat"
-    solver.set("timeout", int(1000 * timeout))
     solver.add(*obligation.formulas)
-    for _ in range(1000):
+    end = time.monotonic() + timeout
+    while (left := end - time.monotonic()) > 0:
+        solver.set("timeout", max(1, int(1000 * left)))
         answer = str(solver.check())
         contradicted = _contradicted(obligation, solver.model()) if answer == "sat" else []
         if not contradicted:

@@ -3,8 +3,8 @@
 Programs whose paths all end are decided faster by following them than by any invariant, with paths kept apart (few
 long ones) or merged (many that meet); others never come to an end that way. A violation behind a long loop is found by
 simply running the program; drivers with many paths, of which few facts matter, are proved by predicates. Code of some
-size is simulated, which takes no turns: it gets a part of the time once the others had theirs, and a larger one later
-if it was not finished. Nobody knows beforehand, so the search for invariants hands over now and then. The first turns
+size is simulated, which takes no turns: a glance in the first turn, a part of the time once the others had theirs, and a
+larger one later if it was not finished. Nobody knows beforehand, so the search for invariants hands over now and then. The first turns
 are counted in states, not in seconds: what is decided there is decided the same way each time.
 """
 
@@ -41,6 +41,9 @@ LONGEST_FIRST = 10.0
 # Simulations: after so many seconds, or this part of all the time if that is less, each gets a part of the time left,
 # where there is so much code. In a short routine it finds soon what it finds at all.
 SIMULATIONS = ((4.0, 0.1, 0.12, size.SMALL), (40.0, 0.65, 0.85, size.MEDIUM))
+# Routines that are proved at all are mostly proved in tenths of a second: seconds, and the part of all the time, of the
+# glance in the first turn.
+FIRST_GLANCE = (1.5, 0.05, size.ROUTINE)
 # Where inputs have not mattered so far, a run may be all there is.
 ONLY_RUN_SHARE = 0.6
 # Processor seconds after which a counted turn ends all the same, looked at after at most so many states: few at first,
@@ -131,6 +134,10 @@ class Alongside:
         rest = (1 - sum(shares.values())) / max(1, sum(weights.values()))
         shares |= {name: weight * rest for name, weight in weights.items()}
         for name, exploration in turns:
+            if is_first and seconds is None and name == "bmc":
+                found = self._glance()
+                if found is not None:
+                    return found
             if seconds is None:
                 verdict = _counted(exploration, states)
             else:
@@ -146,6 +153,16 @@ class Alongside:
             else:
                 del self._explorations[name]
         return None
+
+    def _glance(self) -> Verdict | None:
+        """What a simulation finds in a moment."""
+        longest, share, least = FIRST_GLANCE
+        if not size.is_large(self._program, least):
+            return None
+        from mcveto.engines.simulation.simulate import simulate
+
+        found = simulate(self._program, min(longest, share * (self._deadline - time.monotonic())), self._report)
+        return replace(found, found_by="simulation") if found.kind != "unknown" else None
 
     def _simulated(self) -> Verdict | None:
         """What a simulation finds, when it is time for one."""

@@ -61,12 +61,12 @@ class KeptApart:
 
     def forgotten(self, state: PathState, unknowns: Unknowns, table: KeyTable) -> tuple[Item, int] | None:
         """What a join forgot and the way here depends on, latest first; and the number of its variable."""
-        origins, first = unknowns.origins, unknowns.first
+        first = unknowns.first
         for term in reversed(state.path.terms):
             if term in unknowns.bounds:
                 continue
-            for variable in sorted((v for v in table.of(term) if v in origins), key=lambda v: -v.serial):
-                item = self.place_of(origins[variable])
+            joined = sorted((v for v in table.of(term) if unknowns.origins_of(v)), key=lambda v: -v.serial)  # type: ignore[union-attr]
+            for item in (self.place_of(origin) for variable in joined for origin in unknowns.origins_of(variable)):
                 if item not in self.items:
                     # What was joined there earlier would still be one state.
                     return item, min(number for other, number in first.items() if self.place_of(other) == item)

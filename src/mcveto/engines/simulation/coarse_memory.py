@@ -22,12 +22,18 @@ class Unknowns:
     def __init__(self) -> None:
         self.count = 0
         self.origins: dict[Term, tuple[object, ...]] = {}
+        self.shared: dict[Term, list[tuple[object, ...]]] = {}
+        """Places that the number of a turn stands for, among others."""
         self.first: dict[tuple[object, ...], int] = {}
         """How many there were when a join first made something else of a place."""
         self.bounds: set[Term] = set()
         """What joins guessed about them, and no branch decided."""
         self.is_recorded = True
         """Whether memories write down what they read and store, for a proof."""
+
+    def origins_of(self, variable: object) -> list[tuple[object, ...]]:
+        found = self.origins.get(variable)  # type: ignore[call-overload]
+        return [found] if found is not None else self.shared.get(variable, [])  # type: ignore[call-overload]
 
     def fresh(self, bits: int) -> Term:
         self.count += 1

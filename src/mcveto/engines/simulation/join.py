@@ -22,6 +22,7 @@ from mcveto.engines.simulation.choices import MOST_NODES, is_choice, renaming
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.simulation.elements import element_of, index_of
+from mcveto.engines.simulation.turns import Turns, counted, guesses, renamed, starts, step_between
 from mcveto.engines.simulation.value_ranges import bounds_of, values_of
 from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
@@ -52,6 +53,7 @@ class Joins:
         (pointer,) = self._layout.named(program.decoder.row.stack_pointer)
         first = program.registers.get(pointer.cell.number)
         self._stack = None if first is None else program.space.region_at(first - 1)
+        self._turns = Turns()
 
     # Joining.
 
@@ -63,6 +65,8 @@ class Joins:
         self._elements: dict[Pair, Term] = {}
         self._indices: list[tuple[Term, Value, Value]] = []
         self._bounds: list[Term] = []
+        self._turn: Term | None = None
+        self._counters: dict[Term, tuple[Term, int]] = {}
         self._kept_variables: set[object] | None = None
         self._first, self._second, self._is_loop = first, second, is_loop
         settle(second)
@@ -95,6 +99,8 @@ class Joins:
         return result
 
     def _add_conjuncts(self, result: PathState) -> None:
+        if self._counters:
+            self._bound_counters()
         for term in self._conjuncts(self._live(result)):
             result.path.add(term)
 
@@ -114,13 +120,67 @@ class Joins:
             return as_value(t.ite(self._gate, as_term(a, bits), as_term(b, bits)))
         found = self._pairs.get((bits, a, b))
         if found is None:
-            strided = self._strided(a, b, bits, where)
+            strided = self._counted(a, b, bits, where) if self._is_loop else None
+            if strided is None:
+                strided = self._strided(a, b, bits, where)
             if strided is not None:
                 return strided
             found = self._pairs[bits, a, b] = self._fresh(bits, where)
             if self._guesses or (_counts(a, b) and (where[0] == "register" or self._on_stack(where[1]))):
                 self._enclose(found, a, b, bits)
         return found
+
+    def _counted(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value | None:
+        """A value that grew by a constant in this turn: so many turns of it. Numbers outside the stack get variables of
+        their own, because states may have to be kept apart by them."""
+        if bits != self._program.decoder.row.address_bits:
+            return None
+        step = step_between(a, b, bits)
+        if step is None:
+            return None
+        unknowns = self._executor.unknowns
+        later = self._turns.later(a, b, bits)
+        if later is not None:
+            turn, now = later
+            pair = (bits, turn, now)
+            if pair not in self._pairs:
+                self._pairs[pair] = unknowns.fresh(bits)
+                self._turns.add(self._pairs[pair])
+                unknowns.shared[self._pairs[pair]] = unknowns.shared.get(turn, [])
+            self._origin(where)
+            return renamed(a, turn, self._pairs[pair])
+        is_local = where[0] == "register" or self._on_stack(where[1])
+        if isinstance(a, int) and not is_local and not self._may_be_place(a):
+            return None
+        if self._turn is None:
+            self._turn = unknowns.fresh(bits)
+            self._turns.add(self._turn)
+            self._indices.append((self._turn, 0, 1))
+            self._counters[self._turn] = t.const(1, bits), 1
+            unknowns.shared[self._turn] = []
+        origin = self._origin(where)
+        if isinstance(a, int) and isinstance(b, int) and max(a, b) < FLAG:
+            unknowns.shared[self._turn].append(origin)
+        size = t.const(abs(step), bits)
+        passed = t.mul(self._turn, size)
+        self._counters.setdefault(passed, (size, 1))
+        for start in starts(as_term(a, bits)) if step < 0 else ():
+            if self.implied(self._second, t.ult(size, start)):
+                self._bounds.append(t.ult(passed, start))
+        found = counted(a, self._turn, step, bits)
+        if isinstance(found, Term):
+            self._counters.setdefault(found, (as_term(b, bits), step))
+            if self._guesses or _counts(a, b):
+                self._enclose(found, a, b, bits)
+        return found
+
+    def _bound_counters(self) -> None:
+        known = {*self._first.path.terms}
+        recent = [term for term in reversed(self._second.path.terms) if term not in known]
+        bits = self._program.decoder.row.address_bits
+        for guess, told in guesses(((new, *now) for new, now in self._counters.items()), recent, bits):
+            if self.implied(self._second, told):
+                self._bounds.append(guess)
 
     def _alike(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value | None:
         """Two choices by the same conditions on other variables (the lock of this index, the lock of that one): the
@@ -245,9 +305,20 @@ class Joins:
                 return
         elif high - low > 0xFFFF:
             return
+        elif not low and self._is_positive(a, self._first, bits) and self._is_positive(b, self._second, bits):
+            low = 1
         self._bounds.append(t.ule(new, t.const(high, bits)))
         if low:
             self._bounds.append(t.ule(t.const(low, bits), new))
+
+    def _is_positive(self, value: Value, state: PathState, bits: int) -> bool:
+        """Whether the branch that was taken last says that a value is not 0."""
+        if isinstance(value, int):
+            return value > 0
+        last = state.path.terms[-1:]
+        if not last or self._table.of(last[0]).isdisjoint(self._table.of(value)):
+            return False
+        return self.implied(state, t.bnot(t.eq(value, t.const(0, bits))))
 
     def _memories(self) -> CoarseMemory:
         first, second = self._first.memory, self._second.memory
@@ -321,23 +392,21 @@ class Joins:
             renamed = {other(term) for term in second}
             result += [new for new in map(rename, first) if new in renamed and self._is_live(new, live)]
         if self._is_loop:
-            result += self._kept_bounds(rest_first, live)
+            result += self._kept_bounds(first, live)
         else:
             result += self._alternatives(rest_first, rest_second, live)
         self._executor.unknowns.bounds.update(self._bounds)
         return list(dict.fromkeys([*result, *self._bounds]))
 
-    def _kept_bounds(self, rest: list[Term], live: frozenset[object]) -> list[Term]:
+    def _kept_bounds(self, told_before: list[Term], live: frozenset[object]) -> list[Term]:
         """What the earlier state said about a variable that got a new name, if it holds of the later one's value."""
         result = []
         values = {a: (as_term(b, bits), new) for (bits, a, b), new in self._pairs.items() if isinstance(a, Term)}
-        for term in rest:
-            keys = self._table.of(term)
-            if len(keys) != 1:
+        for term in told_before:
+            changed = [key for key in self._table.of(term) if key in values]
+            if len(changed) != 1:
                 continue
-            (key,) = keys
-            if key not in values:
-                continue
+            (key,) = changed
             now, new = values[key]
             told = Substitution({key: now}).apply(term)
             if self.implied(self._second, told):
@@ -408,6 +477,9 @@ class Joins:
                 if index is not None:
                     a, b = a.args[0], index
             if a.op != "var" or a in tables:
+                turn = self._turns.later(a, b, bits)
+                if turn is not None and names.setdefault(*turn) is not turn[1]:
+                    return False
                 later.append((a, b, bits))
                 return True
             term = as_term(b, bits)

@@ -52,7 +52,10 @@ QUERY_SECONDS = 1.0
 RUN_QUERY_SECONDS = 0.6
 # Questions are about different handlers: what a solver has learned is a burden.
 QUESTIONS_PER_SOLVER = 12
+# A loop whose end inputs do not decide is run, so many turns; or fewer, if they take so many instructions.
 MOST_TURNS = 300
+FEW_TURNS = 4
+LONG_RUN = 6000
 MOST_JOINS = 40
 FEW_HITS = 3
 MOST_APART = 500
@@ -130,6 +133,8 @@ class Simulation:
         self._joined: dict[Key, int] = {}
         self._entered: dict[Key, int] = {}
         """The instructions that had been executed when a head was executed last."""
+        self._arrived: dict[Key, int] = {}
+        """The same for when a loop was come to from outside."""
         self._open: dict[str, None] = {}
         self._replays: list[Replay] = []
         self._frames = self._executor.frames = Frames(program, self._apart.stack_pointer, self._apart.stack)
@@ -437,7 +442,9 @@ class Simulation:
         old = self._heads.get(where)
         if turns == 0:
             marks -= {place.pc}
-        elif place.pc in marks or turns > MOST_TURNS:
+            self._joined.pop(where, None)
+            self._arrived[where] = self._executor.instructions
+        elif place.pc in marks or turns > MOST_TURNS or (turns > FEW_TURNS and self._has_run_long(where)):
             activation = self._executor.activation
             rigid = activation.general.variables.keys() if activation is not None else ()
             names = self._joins.covers(old[0], state, rigid) if old is not None else None
@@ -455,6 +462,9 @@ class Simulation:
         # Executing a state uses it up.
         self._heads[where] = again(slot.state), self._executor.recorder.upcoming
         return marks
+
+    def _has_run_long(self, where: Key) -> bool:
+        return self._executor.instructions - self._arrived.get(where, 0) > LONG_RUN
 
     # A target seems to be reached.
 
