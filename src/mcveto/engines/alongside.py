@@ -43,13 +43,15 @@ LONGEST_FIRST = 10.0
 SIMULATIONS = ((4.0, 0.1, 0.12, size.SMALL), (40.0, 0.65, 0.85, size.MEDIUM))
 # Routines that are proved at all are mostly proved in tenths of a second: seconds, and the part of all the time, of the
 # glance in the first turn.
-FIRST_GLANCE = (1.5, 0.05, size.ROUTINE)
+FIRST_GLANCE = (1.0, 0.05, size.ROUTINE)
 # Where inputs have not mattered so far, a run may be all there is.
 ONLY_RUN_SHARE = 0.6
 # Processor seconds after which a counted turn ends all the same, looked at after at most so many states: few at first,
-# because a single one can take long.
+# because a single one can take long, and one at a time again after some that took such a part of it.
 LONGEST_COUNTED = 0.6
 MOST_AT_ONCE = 20
+SLOW = 0.15
+LONGEST_AT_ONCE = 2.0
 # Seconds for one question to the solver; an exploration that got stuck on one starts over with the next.
 QUERY_SECONDS = (0.5, 4.0, 30.0)
 POLICIES = {"symex": Policy(merges=False, asks_at_forks=True), "bmc": Policy(merges=True, asks_at_forks=False)}
@@ -57,14 +59,15 @@ POLICIES = {"symex": Policy(merges=False, asks_at_forks=True), "bmc": Policy(mer
 
 def _counted(exploration: Partner, states: int) -> Verdict | None:
     """How busy the machine is makes no difference to what is found."""
-    end = time.process_time() + LONGEST_COUNTED
+    begun = time.process_time()
     at_once = 1
-    while states > 0 and time.process_time() < end:
-        verdict = exploration.advance(min(at_once, states))
+    while states > 0 and (spent := time.process_time() - begun) < LONGEST_COUNTED:
+        verdict = exploration.advance(min(at_once, states), time.monotonic() + LONGEST_AT_ONCE)
         if verdict is not None:
             return verdict
         states -= at_once
-        at_once = min(2 * at_once, MOST_AT_ONCE)
+        is_slow = time.process_time() - begun - spent > SLOW * LONGEST_COUNTED
+        at_once = 1 if is_slow else min(2 * at_once, MOST_AT_ONCE)
     return None
 
 
@@ -161,8 +164,14 @@ class Alongside:
             return None
         from mcveto.engines.simulation.simulate import simulate
 
-        found = simulate(self._program, min(longest, share * (self._deadline - time.monotonic())), self._report)
-        return replace(found, found_by="simulation") if found.kind != "unknown" else None
+        now = time.monotonic()
+        end = now + min(longest, share * (self._deadline - now))
+        found = simulate(self._program, end - now, self._report)
+        if found.kind != "unknown":
+            return replace(found, found_by="simulation")
+        if time.monotonic() < end:
+            self._simulations = []  # They would end the same way.
+        return None
 
     def _simulated(self) -> Verdict | None:
         """What a simulation finds, when it is time for one."""
@@ -181,7 +190,7 @@ class Alongside:
         if found.kind != "unknown":
             return replace(found, found_by="simulation")
         if time.monotonic() < end:
-            self._simulations = []  # It would end the same way.
+            self._simulations = []  # The next one would end the same way.
         return None
 
     def after(self, first: Verdict | None) -> Callable[[float | None], Verdict | None]:

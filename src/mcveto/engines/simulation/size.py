@@ -13,10 +13,10 @@ from mcveto.machine.memory import EXECUTE, WRITE
 from mcveto.machine.pcode import Space
 from mcveto.program.program import Program
 
-# Bytes of code that is simulated for a while when nothing else has decided it soon; for a moment at the beginning; for
+# Bytes of code that is simulated for a moment at the beginning; for a while when nothing else has decided it soon; for
 # most of the time; before anything else; without a certificate.
+ROUTINE = 400
 SMALL = 500
-ROUTINE = 800
 MEDIUM = 2_000
 LARGE = 12_000
 VERY_LARGE = 60_000
