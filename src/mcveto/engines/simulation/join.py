@@ -404,6 +404,8 @@ class Joins:
         values = {a: (as_term(b, bits), new) for (bits, a, b), new in self._pairs.items() if isinstance(a, Term)}
         for term in told_before:
             changed = [key for key in self._table.of(term) if key in values]
+            # What a cell held in an earlier turn may be what a counter began with: it is still the same.
+            changed = [key for key in changed if key in self._turns] or changed
             if len(changed) != 1:
                 continue
             (key,) = changed
