@@ -14,6 +14,8 @@ from mcveto.machine.isa import decoder_for, isa_rows
 from .programs import CODE, DATA, address_space
 
 LENGTHS = {"x86-32": 6, "x86-64": 7}
+# The other byte order of what is here, too, has the same description.
+OTHER_ORDERS = ("arm-be", "arm-be8", "mips32-le", "ppc32-le")
 
 
 @pytest.mark.parametrize("isa", sorted(isa_rows()))
@@ -23,7 +25,7 @@ def test_flags_keep_their_width_when_fresh_values_are_all_ones(isa: str) -> None
     interpreter: Interpreter[int] = Interpreter(decoder)
     rng = random.Random(isa)
     executed = 0
-    for _ in range(4000):
+    for _ in range(1500 if isa in OTHER_ORDERS else 4000):
         code = rng.randbytes(LENGTHS.get(isa, 4)) + bytes(8)
         try:
             instruction = decoder.decode(CODE, code)
