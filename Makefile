@@ -28,7 +28,9 @@ web:
 
 test: check
 	@bash tools/web.sh --with-browser || echo "the pages are not built; their tests are skipped"
-	$(PY) -m pytest -n $(JOBS) -m "not slow" -rs
+	@# What pytest compiles is kept, also where Python is told not to: else every process compiles all tests anew.
+	@# Tests of one file mostly stay in one process, which then sets up what they share once.
+	PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n $(JOBS) --dist worksteal -m "not slow" -rs
 
 test-slow: install
 	$(PY) -m pytest -n $(JOBS) -m slow --timeout 3600

@@ -88,6 +88,7 @@ def _wait(work: int, writer: int, parent: int) -> None:
     """Never returns."""
     code = 1
     try:
+        import gc
         import select
         import signal
         from importlib import import_module
@@ -96,6 +97,8 @@ def _wait(work: int, writer: int, parent: int) -> None:
 
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         die_with(parent)
+        # What is imported stays: looking for garbage among it finds nothing.
+        gc.disable()
         for name in _NEEDED:
             if select.select([work], [], [], 0)[0]:
                 break
@@ -110,6 +113,7 @@ def _wait(work: int, writer: int, parent: int) -> None:
             import pickle
 
             task, limits = pickle.loads(received)
+            gc.enable()
             perform(task, limits, writer, parent)
         code = 0
     except BaseException:

@@ -6,7 +6,7 @@ This is the engine's side. Nothing here is trusted: a step that is left out, or 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from mcveto.check.certificate import ANY as ANY_TEXT
@@ -33,6 +33,7 @@ from mcveto.dpg.strengthen.quantified import NAME as CELL
 from mcveto.dpg.strengthen.quantified import speaks_of_all
 from mcveto.dpg.summaries.summary import ProcedureClaims, ProcedureProof
 from mcveto.dpg.ways import Kind
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.smtlib import expression
 from mcveto.logic.substitute import substitute

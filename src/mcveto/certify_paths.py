@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcveto.certify import Context, assembled, hexes, pointer_text
 from mcveto.check.certificate import HALT, Certificate, History, Location, Note
@@ -22,6 +22,7 @@ from mcveto.dpg.outcomes import OutcomeTable
 from mcveto.dpg.steps import Steps
 from mcveto.engines.memory import ByteOf, Value
 from mcveto.engines.record import EVERYWHERE, NOW, Node, PathProof
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.smtlib import expression
 from mcveto.logic.substitute import Substitution

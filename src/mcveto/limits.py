@@ -23,13 +23,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
 from mcveto.ahead import Ready, taken
 from mcveto.errors import McvetoError, one_line
+from mcveto.late_methods import dataclass
 from mcveto.orphans import die_with
 
 T = TypeVar("T")

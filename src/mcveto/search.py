@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from mcveto.errors import UsageError
+from mcveto.late_methods import dataclass
 from mcveto.limits import End, Finished, ResourceLimits, Send, run_limited
 from mcveto.verdict import Verdict
 

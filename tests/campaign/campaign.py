@@ -6,6 +6,7 @@ A wrong verdict is shrunk and saved as a file of `tests/regressions`, which `tes
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 from collections import Counter, defaultdict
@@ -26,6 +27,8 @@ from .truth import MAX_RUNS, Truth, truth_of
 REGRESSIONS = Path(__file__).parents[1] / "regressions"
 MAX_LOAD = 8.0
 Ask = Callable[[Any, Choice, float, int], Verdict]
+Known = Callable[[str, int], tuple[RandomProgram, Truth] | None]
+"""The program of a seed and the truth about it, where that was found out earlier."""
 
 
 @dataclass
@@ -92,6 +95,7 @@ def run_campaign(
     until: float = float("inf"),
     max_runs: int = MAX_RUNS,
     ask_with: Ask = ask,
+    known: Known = lambda isa, seed: None,
     on_wrong: Callable[[Wrong], None] = lambda wrong: None,
 ) -> Counts:
     """Programs for one seed after the other, the instruction sets in turn, until `until` on the monotonic clock."""
@@ -103,14 +107,20 @@ def run_campaign(
             break
         isa = isas[number % len(isas)]
         rng = random.Random(f"campaign/{isa}/{seed}")
-        try:
-            generated = random_program(isa, seed)
-        except TooLong:
-            continue
-        started, started_cpu = time.monotonic(), time.process_time()
-        program = program_of(generated.subject())
-        truth = truth_of(program, max_runs)
-        load = (time.monotonic() - started) / max(1e-3, time.process_time() - started_cpu)
+        found = known(isa, seed)
+        if found is not None:
+            generated, truth = found
+            program = program_of(generated.subject())
+            load = os.getloadavg()[0] / (os.cpu_count() or 1)
+        else:
+            try:
+                generated = random_program(isa, seed)
+            except TooLong:
+                continue
+            started, started_cpu = time.monotonic(), time.process_time()
+            program = program_of(generated.subject())
+            truth = truth_of(program, max_runs)
+            load = (time.monotonic() - started) / max(1e-3, time.process_time() - started_cpu)
         _count_program(counts, generated, truth)
         if rng.random() < crosscheck:
             counts.crosschecked += 1
@@ -126,9 +136,9 @@ def run_campaign(
             answered = judge(program, truth, choice, verdict)
             _count_verdict(counts, generated, answered)
             if answered.wrong:
-                found = Wrong(generated, seed, answered)
-                counts.wrong.append(found)
-                on_wrong(found)
+                wrong = Wrong(generated, seed, answered)
+                counts.wrong.append(wrong)
+                on_wrong(wrong)
     return counts
 
 

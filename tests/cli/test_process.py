@@ -71,6 +71,31 @@ def test_commands_that_do_not_need_them_import_no_heavy_libraries() -> None:
     assert (result.returncode, result.stderr) == (0, "")
 
 
+def test_what_gets_ready_for_a_search_imports_no_slow_libraries() -> None:
+    program = (
+        "import sys; from importlib import import_module; from mcveto.ahead import _NEEDED;"
+        "[import_module(name) for name in _NEEDED];"
+        "slow = {'importlib.resources', 'tempfile', 'yaml', 'click', 'z3', 'lief', 'msgspec'} & set(sys.modules);"
+        "assert not slow, slow"
+    )
+    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_what_waits_for_the_end_is_called() -> None:
+    """The process is not taken to pieces when it ends, unless somebody has asked to be called then."""
+    program = (
+        "import atexit, sys; from mcveto.cli import main; sys.argv[1:] = ['models'];"
+        "atexit.register(print, 'the end') if ASKED else None; main.main()"
+    )
+    for asked in (False, True):
+        command = [sys.executable, "-c", program.replace("ASKED", str(asked))]
+        result = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True)
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout.endswith("the end\n") is asked
+        assert "malloc" in result.stdout
+
+
 def test_closed_pipe() -> None:
     arguments = [*COMMAND, "disasm", "examples/demo/demo.elf", "--pcode", "--count", "100"]
     reader, writer = os.pipe()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pypcode
 import pytest
 
 from mcveto.machine.isa import decoder_for, isa_rows
+from mcveto.machine.isa.sleigh import _language
 from mcveto.program.image import ISAS, address_bits, is_big_endian
 
 ROWS = sorted(isa_rows())
@@ -42,3 +44,14 @@ def test_calling_convention_registers_exist(isa: str) -> None:
     if not row.pushes_return_address:
         names.append(row.return_address)
     assert all(name in decoder.layout.names for name in names)
+
+
+def test_a_language_is_the_one_that_pypcode_finds_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = {row.sleigh: pypcode.ArchLanguage.from_id(row.sleigh) for row in isa_rows().values()}
+    _language.cache_clear()
+    # Found where it is looked for first, not by reading the descriptions of every machine.
+    monkeypatch.setattr(pypcode.ArchLanguage, "from_id", lambda name: None)
+    for name, language in wanted.items():
+        found = _language(name)
+        assert language is not None
+        assert (found.id, found.slafile_path, found.pspec_path) == (name, language.slafile_path, language.pspec_path)

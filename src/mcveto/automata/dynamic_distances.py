@@ -29,10 +29,10 @@ from __future__ import annotations
 import heapq
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 
 from mcveto.automata.nested_graph import CallEdge, GraphEdge, InternalEdge, NestedGraph, Nodes
+from mcveto.late_methods import dataclass
 
 ROOT = -1
 GOAL = -2

@@ -12,7 +12,6 @@ in the paper.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
@@ -23,6 +22,7 @@ from mcveto.automata.post_star import post_star, weighted_post_star
 from mcveto.automata.pre_star import pre_star, weighted_pre_star
 from mcveto.automata.regular_sets import Blueprint, build, difference, intersect_weighted, lifted, restrict
 from mcveto.automata.semirings import MIN_PLUS
+from mcveto.late_methods import dataclass
 
 P = TypeVar("P", bound=Hashable)
 G = TypeVar("G", bound=Hashable)

@@ -18,7 +18,6 @@ among parts but copied, since a return must match the very part in which the cal
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from mcveto.automata import nested_paths
@@ -26,6 +25,7 @@ from mcveto.automata.dynamic_distances import GOAL, ROOT, DynamicDistances, Why,
 from mcveto.automata.nested_graph import CallEdge, GraphEdge, InternalEdge, ReturnEdge
 from mcveto.automata.nested_words import ANY, Kind, NWPrefix
 from mcveto.automata.nwa import Run
+from mcveto.late_methods import dataclass
 
 Q = TypeVar("Q", bound=Hashable)
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from itertools import count, islice
 from typing import Generic, TypeVar
 
 from mcveto.automata.pautomaton import PAutomaton
 from mcveto.automata.pds import Configuration
 from mcveto.automata.semirings import SelectiveSemiring
+from mcveto.late_methods import dataclass
 
 P = TypeVar("P", bound=Hashable)
 G = TypeVar("G", bound=Hashable)

@@ -8,7 +8,9 @@ edges have lengths.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from mcveto.late_methods import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ derivation: `limit` guards against that.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Generic, TypeVar
 
 from mcveto.automata.nested_words import Kind, NWPrefix
 from mcveto.automata.nwa import Run
+from mcveto.late_methods import dataclass
 
 Q = TypeVar("Q", bound=Hashable)
 

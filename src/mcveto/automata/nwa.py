@@ -10,10 +10,10 @@ transition matches every symbol. A state's predicate is an opaque hashable; None
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from mcveto.automata.nested_words import ANY, NWPrefix
+from mcveto.late_methods import dataclass
 
 Q = TypeVar("Q", bound=Hashable)
 

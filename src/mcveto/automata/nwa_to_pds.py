@@ -8,7 +8,6 @@ TR1669 section 3.3, rule for rule: an internal transition (q,σ,q') becomes ⟨p
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Generic, TypeVar
 
@@ -17,6 +16,7 @@ from mcveto.automata.nwa import NWA, Call, Internal, Return, Run
 from mcveto.automata.pautomaton import PAutomaton
 from mcveto.automata.pds import PDS, Configuration, Rule
 from mcveto.automata.semirings import BOOLEAN
+from mcveto.late_methods import dataclass
 
 Q = TypeVar("Q", bound=Hashable)
 

@@ -9,8 +9,9 @@ several semirings.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from mcveto.late_methods import dataclass
 
 P = TypeVar("P", bound=Hashable)
 G = TypeVar("G", bound=Hashable)

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from mcveto.automata.pautomaton import PAutomaton
 from mcveto.automata.pds import Rule
 from mcveto.automata.semirings import Semiring
+from mcveto.late_methods import dataclass
 
 P = TypeVar("P", bound=Hashable)
 G = TypeVar("G", bound=Hashable)

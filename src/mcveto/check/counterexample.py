@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from mcveto.errors import UsageError
+from mcveto.late_methods import dataclass
 from mcveto.verdict import Verdict, VerdictInput
 
 PROPERTIES = ("reach", "return-address")

@@ -10,11 +10,11 @@ not the other machine's own doing is handed to it: the entry state, the effect o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from mcveto.check.counterexample import Counterexample
 from mcveto.check.reference_run import ReferenceRun, Turns, Violation
+from mcveto.late_methods import dataclass
 from mcveto.machine.emulator import Machine
 from mcveto.machine.trace import Access, TraceStep
 from mcveto.program.program import Program

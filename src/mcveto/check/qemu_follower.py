@@ -19,12 +19,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from mcveto.check.gdb_remote import Disconnected, GdbRemote
 from mcveto.check.lockstep import CannotFollow, Stopped
+from mcveto.late_methods import dataclass
 from mcveto.machine.emulator import Machine
 from mcveto.machine.trace import TraceStep
 from mcveto.orphans import die_with

@@ -11,13 +11,13 @@ turns are found by trying.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice, product
 from typing import Any
 
 from mcveto.check.counterexample import Counterexample, UndefinedValue
 from mcveto.errors import UsageError
+from mcveto.late_methods import dataclass
 from mcveto.machine.concrete import FreshSource
 from mcveto.machine.emulator import Machine
 from mcveto.machine.pcode import FreshOrigin, Transfer

@@ -9,13 +9,14 @@ part, it overrules Unicorn.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mcveto.check.counterexample import REPLAYABLE, SAFETY, Counterexample, counterexample_of
 from mcveto.check.judgement import judgement
 from mcveto.check.lockstep import Comparison, Follower, follow
 from mcveto.check.reference_run import MAX_STEPS, Turns, Violation
 from mcveto.check.unicorn_follower import UnicornFollower
+from mcveto.late_methods import dataclass
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 

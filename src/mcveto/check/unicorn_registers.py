@@ -7,11 +7,12 @@ MIPS is left out: Unicorn cannot be stopped exactly behind a delay slot.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import unicorn
 from unicorn import arm64_const, arm_const, ppc_const, riscv_const, x86_const
+
+from mcveto.late_methods import dataclass
 
 _X86_FLAGS = {"CF": 0, "PF": 2, "AF": 4, "ZF": 6, "SF": 7, "DF": 10, "OF": 11}
 # Bit 1 always reads as one, IF is set in user mode.

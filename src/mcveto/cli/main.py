@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     import click
@@ -44,7 +44,22 @@ def main() -> None:
         from mcveto.ahead import get_ready
 
         get_ready()
-    sys.exit(run_command_line(sys.argv[1:]))
+    _leave(run_command_line(sys.argv[1:]))
+
+
+def _leave(exit_code: int) -> NoReturn:
+    """Ends the process; without taking it to pieces, which costs time after the answer, if nobody waits for that."""
+    import atexit
+    import threading
+
+    if not atexit._ncallbacks() and threading.active_count() == 1:
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except (OSError, ValueError, AttributeError):  # closed, or never there
+            sys.exit(exit_code)
+        os._exit(exit_code)
+    sys.exit(exit_code)
 
 
 def run_command_line(arguments: list[str]) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from mcveto.late_methods import dataclass
 from mcveto.verdict import Verdict
 
 # Options that describe the program, by the name of their parameter.

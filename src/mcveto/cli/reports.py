@@ -12,13 +12,14 @@ import re
 import sys
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from mcveto.errors import McvetoError, UsageError
+from mcveto.late_methods import dataclass
 
 if TYPE_CHECKING:
     from mcveto.counterexamples.finder import Found

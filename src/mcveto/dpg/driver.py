@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from mcveto.dpg.evidence import evidence_of
@@ -31,6 +31,7 @@ from mcveto.dpg.speculate import Speculation, apply
 from mcveto.dpg.steps import Literals, Steps
 from mcveto.dpg.violation_inputs import violation_inputs, violation_warnings
 from mcveto.dpg.ways import Kind, Way
+from mcveto.late_methods import dataclass
 from mcveto.logic.terms import FALSE, Term
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict, self_check_reason

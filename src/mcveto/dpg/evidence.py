@@ -6,8 +6,9 @@ Runs are the witnesses of the graph's nodes; a run that is nobody's witness any 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from mcveto.late_methods import dataclass
 
 if TYPE_CHECKING:
     from mcveto.dpg.graph import Graph

@@ -10,10 +10,10 @@ Bytes of the image are not part of the question; those that the solver got wrong
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mcveto.dpg.graph import Witness
 from mcveto.dpg.runs import Choices
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.solver import MemoryModel, Solver, make_solver
 from mcveto.logic.terms import Term, free_variables

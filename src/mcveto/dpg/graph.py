@@ -18,12 +18,13 @@ node whose TS edge was refuted cannot step outside the successors known at that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, field
 
 from mcveto.automata.dynamic_shortest_path import DynamicShortestPath
 from mcveto.dpg.location import Location
 from mcveto.dpg.runs import Run, Visit
 from mcveto.dpg.ways import INTERNAL, Way
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from mcveto.late_methods import dataclass
 from mcveto.logic.infix import pretty
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ that leads there, for some value of the fresh variables.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcveto.dpg.location import ANY, Location
 from mcveto.dpg.surroundings import Surroundings
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term

@@ -10,11 +10,11 @@ return goes along one that expects the address pending in its activation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcveto.dpg.location import Location
 from mcveto.dpg.ways import Way
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 

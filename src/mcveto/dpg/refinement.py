@@ -9,12 +9,12 @@ outcomes of (α ⇒ ψ'). Then (i) no state of n that satisfies ¬ρ makes the s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from mcveto.dpg.graph import Witness, holds
 from mcveto.dpg.outcomes import Outcome
 from mcveto.dpg.pre_alpha import pre_alpha
 from mcveto.dpg.projection import project
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.solver import Solver
 from mcveto.logic.terms import Term

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from mcveto.dpg import executed
@@ -18,6 +18,7 @@ from mcveto.dpg.location import ANY, Blocks, Fold, Location, frame_pointer_of
 from mcveto.dpg.state import SymbolicState
 from mcveto.dpg.surroundings import Surroundings
 from mcveto.dpg.ways import INTERNAL, Kind, Way
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 from mcveto.machine.concolic import Assignment, ConcolicExecution

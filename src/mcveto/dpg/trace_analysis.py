@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from mcveto.dpg.graph import Graph
 from mcveto.dpg.location import ANY, Blocks, Location
 from mcveto.dpg.loop_heads import reverse_postorder
 from mcveto.dpg.variables import Accesses
+from mcveto.late_methods import dataclass
 from mcveto.machine import strided
 from mcveto.machine.affine import AffineDomain, AffineSpace, AffineValue, Form, Transfer
 from mcveto.machine.faults import Fault, Unsupported

@@ -12,11 +12,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from mcveto.dpg.location import Location
 from mcveto.dpg.runs import Run
+from mcveto.late_methods import dataclass
 from mcveto.machine.emulator import Machine
 from mcveto.machine.pcode import FreshOrigin
 from mcveto.machine.tracked_cells import MemoryCell

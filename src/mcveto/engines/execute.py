@@ -14,7 +14,7 @@ Whatever cannot be done completely is named in `gaps`; then nothing may be calle
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 from mcveto.dpg.executed import note_path
@@ -26,6 +26,7 @@ from mcveto.engines.queries import Model, No, Queries
 from mcveto.engines.record import Accesses, Recorder
 from mcveto.engines.solved_equations import decided
 from mcveto.engines.state import START, Calls, Drawn, PathState, Script
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.linear import constant_part
 from mcveto.logic.terms import Term

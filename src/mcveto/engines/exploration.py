@@ -14,7 +14,6 @@ import heapq
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from mcveto.dpg.evidence import Evidence
 from mcveto.dpg.location import Blocks
@@ -28,6 +27,7 @@ from mcveto.engines.replay import replayed
 from mcveto.engines.solved_equations import solve_new
 from mcveto.engines.state import PathState
 from mcveto.engines.subsume import Visited
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict

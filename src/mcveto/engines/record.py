@@ -12,11 +12,12 @@ a symbolic address with many cells is read later, the whole memory is live.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from mcveto.engines.memory import ByteOf, PathMemory, Value
 from mcveto.engines.state import Drawn, Log, PathState
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term

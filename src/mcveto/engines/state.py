@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from mcveto.engines.memory import PathMemory, Value
 from mcveto.engines.path import Path
 from mcveto.engines.queries import Model
+from mcveto.late_methods import dataclass
 from mcveto.logic.terms import Term
 from mcveto.machine.pcode import FreshOrigin
 

@@ -15,8 +15,9 @@ writable cell, unless `may_touch` knows better: the domain is sound if that is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from mcveto.late_methods import dataclass
 
 from ..logic import terms as t
 from ..logic.terms import Term

@@ -12,7 +12,9 @@ which they are made.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from mcveto.late_methods import dataclass
 
 from ..logic import terms as t
 from ..logic.evaluate import Evaluator

@@ -11,8 +11,9 @@ counted as a step and does not appear in the trace.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from mcveto.late_methods import dataclass
 
 from .concrete import ConcreteDomain, FreshSource, usual_value
 from .faults import Fault, FaultKind, Unsupported

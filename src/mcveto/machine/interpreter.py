@@ -83,7 +83,7 @@ class Interpreter(Generic[V]):
             if not budget:
                 raise Unsupported("endless micro-loop inside one instruction")
             if opcode in _OPERATORS:
-                arguments = tuple(self._read(operand, domain, temporaries) for operand in inputs)
+                arguments = tuple([self._read(operand, domain, temporaries) for operand in inputs])
                 result = domain.apply(opcode, arguments, bits[0], output_bits)
             elif opcode == "COPY":
                 result = self._read(inputs[0], domain, temporaries)
@@ -203,6 +203,10 @@ class Interpreter(Generic[V]):
             if operand.space is Space.CONST:
                 return domain.constant(operand.offset, 8 * operand.size)
             return domain.load(domain.constant(operand.offset, self._row.address_bits), operand.size)
+        if len(operand) == 1:  # nearly always
+            cell, low, bits = operand[0]
+            value = domain.read_register(cell)
+            return value if bits == cell.bits else domain.extract(value, low, bits, cell.bits)
         result: V | None = None
         width = 0
         for cell, low, bits in operand:
@@ -230,6 +234,11 @@ class Interpreter(Generic[V]):
             temporaries[operand.number] = value
         elif isinstance(operand, Varnode):
             domain.store(domain.constant(operand.offset, self._row.address_bits), value, operand.size)
+        elif len(operand) == 1:  # nearly always
+            cell, low, bits = operand[0]
+            if bits != cell.bits:
+                value = domain.insert(domain.read_register(cell), value, low, bits, cell.bits)
+            domain.write_register(cell, value)
         else:
             remaining = total = sum(piece.bits for piece in operand)
             for cell, low, bits in operand:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from mcveto.late_methods import dataclass
 
 from .faults import Fault, FaultKind
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import gcd
 from typing import NamedTuple
+
+from mcveto.late_methods import dataclass
 
 
 class Range(NamedTuple):

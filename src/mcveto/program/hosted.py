@@ -9,10 +9,11 @@ the spec says itself comes first; `models: none` turns the binding off.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from mcveto.errors import UsageError
+from mcveto.late_methods import dataclass
 from mcveto.machine.isa import IsaRow
 from mcveto.machine.memory import READ, WRITE, RegionSpec
 from mcveto.program.entry_state import Span, data_area

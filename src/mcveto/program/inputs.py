@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mcveto.errors import UsageError
+from mcveto.late_methods import dataclass
 
 
 @dataclass(frozen=True, slots=True)

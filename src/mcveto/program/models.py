@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcveto.errors import UsageError
+from mcveto.late_methods import dataclass
 from mcveto.machine.isa import Decoder
 from mcveto.machine.memory import READ, WRITE, RegionSpec
 from mcveto.machine.pcode import Instruction, Op

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcveto.errors import UsageError
+from mcveto.late_methods import dataclass
 from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.emulator import Machine
 from mcveto.machine.isa import Decoder, decoder_for

@@ -28,12 +28,13 @@ import errno
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from mcveto.errors import InputFileError, UsageError
+from mcveto.late_methods import dataclass
 
 Address = int | str
 MAX_SPEC_BYTES = 1 << 20

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcveto.errors import UsageError
+from mcveto.late_methods import dataclass
 from mcveto.program.models import MODEL_INPUT
 from mcveto.program.program import Program, make_program
 from mcveto.program.spec import Address, InputCall, PropertySpec, Spec

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,11 +10,11 @@ from mcveto.property.typestate import Typestate
 from mcveto.property.typestate_parser import parse_typestate, read_typestate_text
 
 SUFFIX = ".fsm"
+_FOLDER = Path(__file__).parent / "library"
 
 
 def library_names() -> list[str]:
-    folder = files(__package__).joinpath("library")
-    return sorted(entry.name.removesuffix(SUFFIX) for entry in folder.iterdir() if entry.name.endswith(SUFFIX))
+    return sorted(entry.name.removesuffix(SUFFIX) for entry in _FOLDER.iterdir() if entry.name.endswith(SUFFIX))
 
 
 def find_typestate(name: str) -> Typestate:
@@ -35,7 +34,7 @@ def find_typestate_source(name: str) -> TypestateSource:
         return TypestateSource(name, read_typestate_text(name))
     bundled = name.removesuffix(SUFFIX)
     if bundled in library_names():
-        text = files(__package__).joinpath(f"library/{bundled}{SUFFIX}").read_text(encoding="utf-8")
+        text = (_FOLDER / f"{bundled}{SUFFIX}").read_text(encoding="utf-8")
         return TypestateSource(f"{bundled}{SUFFIX}", text)
     raise UsageError(f"there is no property file '{name[:100]}'", f"a path, or one of {', '.join(library_names())}")
 

@@ -13,11 +13,12 @@ Values are integers, or texts (on models only). Integers compare as machine word
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import NamedTuple
 
 from mcveto.errors import UsageError
+from mcveto.late_methods import dataclass
 
 Value = int | str
 WORD_BITS = 64

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mcveto.dpg.graph import Witness
 from mcveto.dpg.location import Location
 from mcveto.dpg.strengthen.big_steps import BigStep
 from mcveto.dpg.strengthen.places import relevant_places, value_at
 from mcveto.dpg.strengthen.system import System
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import substitute
 from mcveto.logic.terms import Term

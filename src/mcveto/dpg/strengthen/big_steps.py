@@ -12,13 +12,13 @@ a target, a wrong return or anything not explored. No exit can be taken iff the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from mcveto.dpg.location import Location
 from mcveto.dpg.outcomes import Outcome
 from mcveto.dpg.steps import Literals, Steps
 from mcveto.dpg.strengthen.cuts import Shape
 from mcveto.dpg.strengthen.path_state import PathState
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 from mcveto.logic.words_read import words_read

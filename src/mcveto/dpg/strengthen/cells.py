@@ -16,7 +16,6 @@ summary cells; here the segments are guessed from runs and the claim is about on
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from mcveto.dpg.graph import Witness
 from mcveto.dpg.location import Location
@@ -24,6 +23,7 @@ from mcveto.dpg.strengthen.candidates import thresholds
 from mcveto.dpg.strengthen.places import value_at
 from mcveto.dpg.strengthen.quantified import any_cell
 from mcveto.dpg.strengthen.system import System
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import substitute
 from mcveto.logic.terms import Term

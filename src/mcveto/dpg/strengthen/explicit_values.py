@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcveto.dpg.location import Location
 from mcveto.dpg.strengthen.big_steps import BigStep
@@ -26,6 +26,7 @@ from mcveto.dpg.strengthen.path_state import PathState
 from mcveto.dpg.strengthen.pdr import Path
 from mcveto.dpg.strengthen.queries import Model, Unsat
 from mcveto.dpg.strengthen.system import System
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import substitute
 from mcveto.logic.terms import Term, free_variables

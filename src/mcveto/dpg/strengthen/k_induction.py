@@ -15,7 +15,6 @@ unrolled further: when nothing is left to unroll, the property is k-inductive, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from mcveto.dpg.location import Location
 from mcveto.dpg.strengthen.big_steps import BigStep
@@ -23,6 +22,7 @@ from mcveto.dpg.strengthen.cubes import conjuncts, some_value
 from mcveto.dpg.strengthen.houdini import Candidates
 from mcveto.dpg.strengthen.queries import Unsat
 from mcveto.dpg.strengthen.system import System
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.definition import definition_of
 from mcveto.logic.substitute import substitute

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 
 from mcveto.dpg.location import Location
@@ -24,6 +24,7 @@ from mcveto.dpg.strengthen.cubes import cube_of
 from mcveto.dpg.strengthen.houdini import surviving
 from mcveto.dpg.strengthen.queries import Answer, Model, Unsat
 from mcveto.dpg.strengthen.system import System
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 

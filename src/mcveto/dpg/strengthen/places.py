@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 
 from mcveto.dpg.graph import Witness
 from mcveto.dpg.location import Location
@@ -12,6 +11,7 @@ from mcveto.dpg.runs import Run
 from mcveto.dpg.steps import Steps
 from mcveto.dpg.strengthen.big_steps import BigStep
 from mcveto.dpg.strengthen.path_state import stores_of
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import substitute
 from mcveto.logic.terms import Term

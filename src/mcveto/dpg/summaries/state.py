@@ -8,9 +8,10 @@ EAX`). `RETURN_TO` is the address that the activation is expected to return to: 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
+from mcveto.late_methods import dataclass
 from mcveto.logic import linear
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution

@@ -11,10 +11,11 @@ Claims of the form "this register is that" make states simple and are used as de
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mcveto.dpg.summaries.state import AFTER, Applied, Frame, Kept, Names, State
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 

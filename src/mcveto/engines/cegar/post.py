@@ -13,7 +13,7 @@ one whose targets cannot be told is an error that refinement has to explain.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mcveto.dpg.location import ANY, Blocks, Location, frame_pointer_of
 from mcveto.dpg.outcomes import Outcome, OutcomeTable
@@ -25,6 +25,7 @@ from mcveto.engines.cegar.constants import Change, Constants
 from mcveto.engines.cegar.region import Code, Cube, Error, Expansion, Kind, Region, Successor
 from mcveto.engines.cegar.states import States
 from mcveto.engines.cegar.treatment import Model, Oracle, Unsat
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 from mcveto.machine.faults import Fault, Unsupported

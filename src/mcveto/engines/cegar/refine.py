@@ -14,7 +14,6 @@ predicates of the piece are followed in both cases from now on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from mcveto.dpg.outcomes import Outcome
 from mcveto.dpg.runs import Choices
@@ -25,6 +24,7 @@ from mcveto.engines.cegar.bounds import limits
 from mcveto.engines.cegar.post import Post
 from mcveto.engines.cegar.region import Edge, Error, Kind, Region
 from mcveto.engines.cegar.treatment import Answer, Model, Oracle, Unsat
+from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import substitute
 from mcveto.logic.terms import Term, free_variables

@@ -7,12 +7,13 @@ combinations of predicates, however many paths lead to them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from mcveto.dpg.location import Location
 from mcveto.dpg.outcomes import Outcome
 from mcveto.engines.cegar.constants import Constants
+from mcveto.late_methods import dataclass
 from mcveto.logic.terms import Term
 
 Cube = tuple[Term, ...]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
+from mcveto.late_methods import dataclass
 from mcveto.logic.node import Term
 
 Answer = Literal["sat", "unsat", "unknown"]

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from mcveto.late_methods import dataclass
 
 from ..operators import HELPERS, TEMPLATES, expression
 from ..trace import Trace

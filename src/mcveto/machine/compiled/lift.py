@@ -8,7 +8,9 @@ what remains is a small tree of ways. Instructions with too many ways, inputs, o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from mcveto.late_methods import dataclass
 
 from ..faults import Fault, Unsupported
 from ..interpreter import Interpreter

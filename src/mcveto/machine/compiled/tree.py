@@ -9,7 +9,9 @@ heads or leave the function. Joins are duplicated within limits, in the manner o
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from mcveto.late_methods import dataclass
 
 from ..pcode import Instruction, Transfer
 from ..trace import Path

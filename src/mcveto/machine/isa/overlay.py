@@ -47,15 +47,15 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
+
+from mcveto.late_methods import dataclass
 
 from ..faults import FaultKind, Unsupported
 from ..pcode import DIVISIONS, FreshOrigin, Op, Space, Varnode
 from .encoding import read_encoding
 from .snippet import TEMPORARY_BASE, SnippetAssembler, SnippetError
-from .table import IsaRow
+from .table import DATA, IsaRow
 from .template import Definition, expand, in_form, read_definition
 
 _FIELDS = {
@@ -283,10 +283,9 @@ class Overlay:
 
 def _load(family: str) -> dict[str, Any]:
     """The family's data file, after the tables of the file it names under `definitions`."""
-    folder = files(__package__).joinpath("data")
-    raw = tomllib.loads(folder.joinpath(f"{family}.toml").read_text())
+    raw = tomllib.loads((DATA / f"{family}.toml").read_text())
     if "definitions" in raw:
-        more = tomllib.loads(folder.joinpath(f"{raw['definitions']}.toml").read_text())
+        more = tomllib.loads((DATA / f"{raw['definitions']}.toml").read_text())
         raw |= {**more, "defect": more.get("defect", []) + raw["defect"]}
     return raw
 

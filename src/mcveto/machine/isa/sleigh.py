@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 from ..faults import FaultKind, Unsupported
@@ -50,7 +51,7 @@ class _Translator:
     def __init__(self, sleigh_id: str, mode: tuple[tuple[str, int], ...]) -> None:
         import pypcode
 
-        self._make: Callable[[], Any] = lambda: pypcode.Context(sleigh_id)
+        self._make: Callable[[], Any] = lambda: pypcode.Context(_language(sleigh_id))
         self._mode = mode
         self._errors = (
             pypcode.BadDataError,
@@ -382,6 +383,19 @@ def _it_block_length(code: bytes, big_endian: bool) -> int:
     if high != 0xBF or mask == 0:
         return 0
     return 4 - ((mask & -mask).bit_length() - 1)
+
+
+@cache
+def _language(sleigh_id: str) -> Any:
+    """What pypcode knows of a language, looked for where it should be; pypcode would read the files of all machines."""
+    import pypcode
+
+    folder = Path(pypcode.SPECFILES_DIR) / sleigh_id.partition(":")[0] / "data" / "languages"
+    for file in sorted(folder.glob("*.ldefs")):
+        for language in pypcode.Arch(folder.parent.parent.name, str(file)).languages:
+            if language.id == sleigh_id:
+                return language
+    return pypcode.ArchLanguage.from_id(sleigh_id)
 
 
 @cache

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
+
+from mcveto.late_methods import dataclass
+
+# Not importlib.resources: importing that costs every start more than reading the data.
+DATA = Path(__file__).parent / "data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ def _freeze(value: Any) -> Any:
 
 @cache
 def isa_rows() -> dict[str, IsaRow]:
-    raw = tomllib.loads(files(__package__).joinpath("data/table.toml").read_text())
+    raw = tomllib.loads((DATA / "table.toml").read_text())
     known = {field.name for field in fields(IsaRow)}
     rows: dict[str, IsaRow] = {}
     for name, columns in raw.items():

@@ -23,8 +23,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from mcveto.late_methods import dataclass
 
 from .encoding import Encoding, read_encoding
 

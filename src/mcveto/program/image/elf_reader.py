@@ -6,9 +6,10 @@ none, or wrong ones); program headers and the dynamic table are what a loader go
 """
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcveto.errors import InputFileError
+from mcveto.late_methods import dataclass
 from mcveto.program.image.request import LoadRequest
 
 ET_REL, ET_EXEC, ET_DYN = 1, 2, 3

@@ -4,8 +4,9 @@ A name that several local symbols share would be ambiguous: it appears as `name@
 plain name only exists when a global symbol has it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from mcveto.late_methods import dataclass
 from mcveto.program.image.elf_reader import (
     SHN_ABS,
     SHN_COMMON,

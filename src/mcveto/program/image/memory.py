@@ -6,9 +6,10 @@ by which one wins.
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcveto.errors import InputFileError, one_line
+from mcveto.late_methods import dataclass
 from mcveto.program.image.model import Permission, Segment
 
 MAX_MAPPED_BYTES = 1 << 30

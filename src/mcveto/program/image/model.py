@@ -10,10 +10,11 @@ import enum
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from mcveto.errors import UsageError
+from mcveto.late_methods import dataclass
 
 ISAS = (
     "x86-32",

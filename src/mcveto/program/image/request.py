@@ -1,8 +1,9 @@
 """What every loader is given, and the checks they share."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcveto.errors import InputFileError, UsageError
+from mcveto.late_methods import dataclass
 from mcveto.program.image.model import ISAS
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from mcveto.late_methods import dataclass
 
 if TYPE_CHECKING:  # the language is loaded where a model is used
     from mcveto.whilelang.syntax import Module, Procedure
@@ -32,7 +33,7 @@ FILES = ("library.w", "models.toml")
 
 def source(name: str) -> str:
     """The text of one of the files of which the models are made."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
 @cache
