@@ -130,7 +130,7 @@ def test_what_a_join_says_holds_in_both(
                 value = old[side]
                 now[new] = value if isinstance(value, int) else evaluated(assigned, value)
             assert [evaluated(now, term) for term in after] == [evaluated(assigned, term) for term in before[side]]
-            # What a loop did in its earlier turn has been followed: bounds that are guessed need to hold of the later one.
+            # The earlier turn of a loop has been followed: bounds that are guessed need to hold of the later one.
             if side or not is_loop:
                 assert all(evaluated(now, term) for term in joined.path.terms)
 

@@ -1,0 +1,103 @@
+"""What grows by the same amount in every turn of a loop: start + step * turn, with one variable for the turn.
+
+A loop that copies counts a register down and moves two pointers. If each got a variable of its own at the head of the
+loop, its end, which the counter decides, would say nothing about the pointers, and a store through one could be
+anywhere. So the values that differ by constants between two turns are told by the same variable (induction variables
+in the sense of Allen, Cocke and Kennedy, "Reduction of operator strength", 1981, found in two states instead of in the
+text of the loop).
+
+What a turn was decided by suggests bounds: if it was compared with n, then perhaps turn < n; and what counts down from
+n perhaps stays above 0. They are guesses that hold of the state at hand; those that do not hold of the next one are
+dropped when the two are joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mcveto.engines.domain import as_term, as_value
+from mcveto.engines.memory import Value
+from mcveto.logic import terms as t
+from mcveto.logic.substitute import Substitution
+from mcveto.logic.terms import Term
+
+MOST_LIMITS = 4
+MOST_COUNTED = 6
+COMPARISONS = ("eq", "ult", "ule", "slt", "sle")
+
+
+class Turns:
+    """The variables that stand for the number of a turn; they are never forgotten."""
+
+    def __init__(self) -> None:
+        self._known: set[Term] = set()
+
+    def add(self, variable: Term) -> None:
+        self._known.add(variable)
+
+    def __contains__(self, variable: object) -> bool:
+        return variable in self._known
+
+    def of(self, value: Value) -> tuple[Term, int] | None:
+        """The turn that a value grows with, and by how much."""
+        if isinstance(value, int):
+            return None
+        if value in self._known:
+            return value, 1
+        if value.op == "lin":
+            for atom, step in zip(value.args, value.data[0], strict=True):
+                if atom in self._known:
+                    return atom, t.signed(step, value.width)
+        return None
+
+    def later(self, old: Value, new: Value, bits: int) -> tuple[Term, Term] | None:
+        """The turn of the old value, and which one it must be to make it the new one."""
+        found = self.of(old)
+        if found is None:
+            return None
+        turn, step = found
+        moved = step_between(old, new, bits)
+        if moved is None or moved % step:
+            return None
+        return turn, t.add(turn, t.const(moved // step, bits))
+
+
+def step_between(old: Value, new: Value, bits: int) -> int | None:
+    """By how much a value has grown, as a signed number, if that is constant."""
+    difference = t.sub(as_term(new, bits), as_term(old, bits))
+    return t.signed(difference.data, bits) if difference.op == "const" else None
+
+
+def counted(old: Value, turn: Term, step: int, bits: int) -> Value:
+    """The value before the loop, so many turns later."""
+    return as_value(t.add(as_term(old, bits), t.mul(turn, t.const(step, bits))))
+
+
+def renamed(old: Value, turn: Term, new: Term) -> Value:
+    assert isinstance(old, Term)
+    return as_value(Substitution({turn: new}).apply(old))
+
+
+def starts(value: Term) -> list[Term]:
+    """Where something counts down from, now and perhaps before it was first counted: bounds of the latter are known."""
+    return [value, *(value.args if value.op == "lin" and value.data[0] == (1,) else ())]
+
+
+def limits(recent: Iterable[Term], bits: int) -> list[Term]:
+    """What the conditions of a turn compared something with, latest first."""
+    found: dict[Term, None] = {}
+    for condition in recent:
+        inner = condition.args[0] if condition.op == "not" else condition
+        if inner.op not in COMPARISONS:
+            continue
+        for side in inner.args:
+            if 1 < side.width <= bits and side.op != "const":
+                found[t.zext(side, bits)] = None
+    return [*found][:MOST_LIMITS]
+
+
+def guesses(values: Iterable[tuple[Term, Term, int]], recent: Iterable[Term], bits: int) -> Iterator[tuple[Term, Term]]:
+    """Bounds of (what stands for a counter, its value now, its step): as said of the first, and of the second."""
+    for limit in limits(recent, bits):
+        for new, now, step in [*values][:MOST_COUNTED]:
+            yield (t.ult(new, limit), t.ult(now, limit)) if step > 0 else (t.ult(limit, new), t.ult(limit, now))
