@@ -41,6 +41,8 @@ MOST_PLACES = 512
 MOST_LISTED = 1024
 SLOW = 64
 NARROW = (0xFF, 0xFFFF)
+# Conditions of a path.
+LATELY = 4
 Pair = tuple[Value, Value]
 
 
@@ -305,20 +307,21 @@ class Joins:
                 return
         elif high - low > 0xFFFF:
             return
-        elif not low and self._is_positive(a, self._first, bits) and self._is_positive(b, self._second, bits):
-            low = 1
+        elif not low:
+            sides = ((a, low_a, self._first), (b, low_b, self._second))
+            low = int(all(least or self._is_positive(value, state) for value, least, state in sides))
         self._bounds.append(t.ule(new, t.const(high, bits)))
         if low:
             self._bounds.append(t.ule(t.const(low, bits), new))
 
-    def _is_positive(self, value: Value, state: PathState, bits: int) -> bool:
-        """Whether the branch that was taken last says that a value is not 0."""
+    def _is_positive(self, value: Value, state: PathState) -> bool:
+        """Whether a branch that was taken lately says that a value is not 0."""
         if isinstance(value, int):
             return value > 0
-        last = state.path.terms[-1:]
-        if not last or self._table.of(last[0]).isdisjoint(self._table.of(value)):
+        keys = self._table.of(value)
+        if all(self._table.of(term).isdisjoint(keys) for term in state.path.terms[-LATELY:]):
             return False
-        return self.implied(state, t.bnot(t.eq(value, t.const(0, bits))))
+        return self.implied(state, t.bnot(t.eq(value, t.const(0, value.width))))
 
     def _memories(self) -> CoarseMemory:
         first, second = self._first.memory, self._second.memory
