@@ -72,6 +72,25 @@ def test_a_simulation_that_cannot_tell_is_not_asked_again(monkeypatch: pytest.Mo
     assert [round(seconds / 60, 1) for seconds in asked] == [0.5]
 
 
+@pytest.mark.parametrize(("bytes_of_code", "times"), [(size.MEDIUM, 1), (size.CONSIDERABLE, 2)])
+def test_only_much_code_is_simulated_again(bytes_of_code: int, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In less there is more to be hoped for from invariants, which need the time."""
+    asked: list[float] = []
+
+    def takes_all_its_time(program: Program, seconds: float, *_: object) -> Verdict:
+        asked.append(seconds)
+        return Verdict("unknown", reason="time-out")
+
+    monkeypatch.setattr(simulate, "simulate", takes_all_its_time)
+    monkeypatch.setattr(size, "is_large", lambda program, least: bytes_of_code >= least)
+    at_once = tuple((0.0, 0.0, 0.0, least) for *_, least in alongside.SIMULATIONS)
+    monkeypatch.setattr(alongside, "SIMULATIONS", at_once)
+    turns = Alongside(program("cars-signed"), 60.0)
+    for _ in range(3):
+        assert turns._simulated() is None
+    assert len(asked) == times
+
+
 def test_a_bulky_proof_is_not_final(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Alongside(program("ex6"), 60.0).turn(None)
     assert alongside.is_final(found)

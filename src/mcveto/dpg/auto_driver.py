@@ -58,8 +58,11 @@ LEVELS_AT_ONCE = 3
 LEVELS_BEFORE_DEAR = 6
 FIRST_TURN = 1.0
 LONGEST_TURN = 8.0
-# Of the time that this strategy has taken since the last turn of the others.
+# Of the time that this strategy has taken since the last turn of the others: the first few times, and later, when they
+# have shown that they do not find it soon.
 TURNS_SHARE = 0.7
+LATER_SHARE = 0.5
+FIRST_TURNS = 5
 # Seconds before summaries of a recursion are looked for: many end by themselves.
 BEFORE_SUMMARIES = 1.0
 PROOF_SECONDS = 2.0
@@ -211,10 +214,13 @@ class AutoDriver(Driver):
                 raise Decided(answer)
         own = time.monotonic() - self._own_since
         if self._turn_seconds and own >= self._turn_seconds:
-            self._take_turns(min(TURNS_SHARE * own, 0.5 * self._remaining()))
+            share = TURNS_SHARE if self._turns < FIRST_TURNS else LATER_SHARE
+            self._take_turns(min(share * own, 0.5 * self._remaining()))
         if not self._paused and time.monotonic() - self._started > PAUSE_AFTER:
             self._paused = True
-            answer = self._by_splitting(min(PAUSE_SECONDS, PAUSE_SHARE * self._remaining()))
+            # What is split again and again must be small to be decided in a few seconds.
+            is_small = len(self.graph.by_location) <= MANY_LOCATIONS
+            answer = self._by_splitting(min(PAUSE_SECONDS, PAUSE_SHARE * self._remaining())) if is_small else None
             if answer is not None:
                 raise Decided(answer)
 
@@ -348,6 +354,8 @@ class AutoDriver(Driver):
             if isinstance(result, Verdict):
                 return result
         if self._size() > size:
+            # Tests find the states of a protocol one after the other; the code of all of them is known now.
+            self._look_behind(stages)
             return []
         if found.is_safe:
             self._is_confirming = True

@@ -40,7 +40,7 @@ FIRST_SHARE = 0.12
 LONGEST_FIRST = 10.0
 # Simulations: after so many seconds, or this part of all the time if that is less, each gets a part of the time left,
 # where there is so much code. In a short routine it finds soon what it finds at all.
-SIMULATIONS = ((4.0, 0.1, 0.12, size.SMALL), (40.0, 0.65, 0.85, size.MEDIUM))
+SIMULATIONS = ((4.0, 0.1, 0.12, size.SMALL), (40.0, 0.65, 0.85, size.CONSIDERABLE))
 # Where inputs have not mattered so far, a run may be all there is.
 ONLY_RUN_SHARE = 0.6
 # Processor seconds after which a counted turn ends all the same, looked at after at most so many states: few at first,
