@@ -66,6 +66,7 @@ FIRST_TURNS = 5
 # Seconds before summaries of a recursion are looked for: many end by themselves.
 BEFORE_SUMMARIES = 1.0
 PROOF_SECONDS = 2.0
+HELD_SHARE = 0.5
 PAUSE_AFTER = 15.0
 PAUSE_SECONDS = 6.0
 PAUSE_SHARE = 0.3
@@ -238,9 +239,11 @@ class AutoDriver(Driver):
             answer = dataclasses.replace(answer, statistics=statistics)
             if self._is_final(answer):
                 raise Decided(answer)
-            # A proof that cannot be written down, or read: as much time again for one that can.
+            # A proof that cannot be written down, or read: as much time again for one that can, and not all there is,
+            # or who ends us then would end this one, too.
             self._held, self._alongside = answer, None
-            longest = 2 * spent + PROOF_SECONDS
+            left = self._limits.seconds - spent
+            longest = spent + min(spent + PROOF_SECONDS, HELD_SHARE * left)
             self._limits = dataclasses.replace(self._limits, seconds=min(self._limits.seconds, longest))
         self._turn_seconds = FIRST_TURN if seconds is None else min(2 * self._turn_seconds, LONGEST_TURN)
         self._turns += 1

@@ -43,6 +43,9 @@ LONGEST_FIRST = 10.0
 SIMULATIONS = ((4.0, 0.1, 0.12, size.SMALL), (40.0, 0.65, 0.85, size.CONSIDERABLE))
 # Where inputs have not mattered so far, a run may be all there is.
 ONLY_RUN_SHARE = 0.6
+# Where one run was all there is, following it is a proof: so much of the time at once, and at most so many seconds.
+FOLLOW_SHARE = 0.25
+LONGEST_FOLLOW = 15.0
 # Processor seconds after which a counted turn ends all the same, looked at after at most so many states: few at first,
 # because a single one can take long.
 LONGEST_COUNTED = 0.6
@@ -94,6 +97,7 @@ class Alongside:
         self._simulations = list(SIMULATIONS)
         self._states = FIRST_STATES
         self._is_first = True
+        self._must_follow = False
         self._attempts = dict.fromkeys(POLICIES, 0)
         self._must_recheck = must_recheck
         self._explorations: dict[str, Partner] = {name: self._new(name) for name in POLICIES}
@@ -135,7 +139,12 @@ class Alongside:
                 verdict = _counted(exploration, states)
             else:
                 longer = own if name == "cegar" else 0.0
+                if name == "bmc" and self._must_follow:
+                    self._must_follow = False
+                    longer = min(FOLLOW_SHARE * (self._deadline - time.monotonic()), LONGEST_FOLLOW)
                 verdict = exploration.advance(until=time.monotonic() + shares[name] * seconds + longer)
+            if isinstance(exploration, LongRuns) and verdict is not None:
+                self._must_follow = exploration.was_the_only_run
             if verdict is None:
                 continue
             if verdict.kind != "unknown":

@@ -52,6 +52,18 @@ def test_those_who_found_nothing_get_less(monkeypatch: pytest.MonkeyPatch) -> No
     assert shares == [0.7] * 4 + [0.5] * 4
 
 
+@pytest.mark.parametrize(("spent", "until"), [(3.0, 8.0), (50.0, 75.0)])
+def test_a_proof_in_hand_is_told_before_the_time_is_over(spent: float, until: float) -> None:
+    """As much time again is for a better one, but only half of what is left: nobody waits longer than that."""
+    held = Verdict("proved", reason="in hand")
+    driver = AutoDriver(example(), Limits(seconds=100), alongside=lambda _: held, is_final=lambda _: False)
+    driver._started -= spent
+    driver._take_turns(1.0)
+    assert driver._limits.seconds == pytest.approx(until, abs=0.5)
+    driver._started -= until
+    assert driver.run().reason == "in hand"
+
+
 def test_code_is_added_when_a_test_has_found_some(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or each state of a protocol would take a round of its own."""
     added: list[object] = []
