@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -113,9 +114,18 @@ def test_the_only_run_there_is_is_followed_to_its_end(code: str, is_followed: bo
         properties=(PropertySpec("reach", (0x1000 + len(content) - 1,)),),
     )
     turns = Alongside(load_program(str(file), spec), 60.0)
-    assert turns.turn(None) is None
-    found = turns.turn(0.05)
-    assert (found is not None and found.kind == "proved") == is_followed
+    given: list[float] = []
+
+    class Recorded:
+        got_stuck = False
+
+        def advance(self, states: float = 0, until: float = 0) -> None:
+            given.append(until - time.monotonic())
+
+    turns._explorations = {"runs": turns._explorations["runs"], "bmc": Recorded()}  # type: ignore[dict-item]
+    turns._attempts["cegar"] = 0
+    assert turns.turn(1.0) is None and turns.turn(1.0) is None
+    assert [seconds > 10 for seconds in given] == [is_followed, False]
 
 
 def test_a_bulky_proof_is_not_final(monkeypatch: pytest.MonkeyPatch) -> None:
