@@ -73,6 +73,8 @@ PAUSE_SHARE = 0.3
 RECURSION_AFTER = 2.0
 RECURSION_SHARE = 0.4
 MANY_LOCATIONS = 150
+PATHS_SECONDS = 6.0
+PATHS_SHARE = 0.2
 GIVE_UP_SHARE = 0.4
 SUMMARIES_SHARE = 0.6
 SHALLOW = 3
@@ -435,7 +437,8 @@ class AutoDriver(Driver):
         if self._program.image.unspecified:
             return self._unknown("the file depends on code or data that is not in it (imports)")
         if self._is_recursive() and len(system.shape.order) > MANY_LOCATIONS:
-            # A proof that lists every call string takes longer to check than to find; a summary is short.
+            # A proof that lists every call string takes longer to check than to find; a path or a summary is short.
+            self._take_turns(min(PATHS_SECONDS, PATHS_SHARE * self._remaining()))
             answer = self._by_summaries(RECURSION_SHARE * self._remaining())
             if answer is not None:
                 return answer

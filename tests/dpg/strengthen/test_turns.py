@@ -64,6 +64,19 @@ def test_a_proof_in_hand_is_told_before_the_time_is_over(spent: float, until: fl
     assert driver.run().reason == "in hand"
 
 
+@pytest.mark.parametrize("recurses", [True, False])
+def test_a_path_is_a_shorter_proof_than_all_call_strings(recurses: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto_driver, "MANY_LOCATIONS", 0)
+    monkeypatch.setattr(auto_driver, "FIRST_TURN", 1000.0)
+    monkeypatch.setattr(AutoDriver, "_is_recursive", lambda self: recurses)
+
+    def alongside(seconds: float | None) -> Verdict | None:
+        return Verdict("proved", reason="a path") if seconds is not None else None
+
+    driver = AutoDriver(example(), Limits(seconds=100), alongside=alongside, is_final=lambda _: True)
+    assert (driver.run().reason == "a path") == recurses
+
+
 def test_code_is_added_when_a_test_has_found_some(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or each state of a protocol would take a round of its own."""
     added: list[object] = []
