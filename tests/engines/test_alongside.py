@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import mcveto
 from mcveto.engines import alongside, record
 from mcveto.engines.alongside import Alongside
 from mcveto.engines.simulation import simulate, size
-from mcveto.program.program import Program
+from mcveto.program.program import Program, load_program
+from mcveto.program.spec import InputCall, PropertySpec, RegionPermissions, Spec
 from mcveto.verdict import Verdict
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -70,6 +72,60 @@ def test_a_simulation_that_cannot_tell_is_not_asked_again(monkeypatch: pytest.Mo
     turns = Alongside(program("cars-signed"), 60.0)
     assert turns.turn(0.0) is None and turns.turn(0.0) is None
     assert [round(seconds / 60, 1) for seconds in asked] == [0.5]
+
+
+@pytest.mark.parametrize(("bytes_of_code", "times"), [(size.MEDIUM, 1), (size.CONSIDERABLE, 2)])
+def test_only_much_code_is_simulated_again(bytes_of_code: int, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In less there is more to be hoped for from invariants, which need the time."""
+    asked: list[float] = []
+
+    def takes_all_its_time(program: Program, seconds: float, *_: object) -> Verdict:
+        asked.append(seconds)
+        return Verdict("unknown", reason="time-out")
+
+    monkeypatch.setattr(simulate, "simulate", takes_all_its_time)
+    monkeypatch.setattr(size, "is_large", lambda program, least: bytes_of_code >= least)
+    at_once = tuple((0.0, 0.0, 0.0, least) for *_, least in alongside.SIMULATIONS)
+    monkeypatch.setattr(alongside, "SIMULATIONS", at_once)
+    turns = Alongside(program("cars-signed"), 60.0)
+    for _ in range(3):
+        assert turns._simulated() is None
+    assert len(asked) == times
+
+
+# ecx = 0; do { [0x2000 + ecx] = ecx; ecx++; } while (ecx != 3000); if ([0x2005] != 5) target; hlt
+ONE_RUN = "31c9 888900200000 41 81f9b80b0000 75f1 803d0520000005 7501 f4 90"
+# edx = input(); ecx = 0; do { the same } while (ecx != edx); if (ecx != edx) target; hlt
+ASKED = "e822000000 89c2 31c9 888900200000 41 39d1 75f5 39d1 7501 f4 90"
+
+
+@pytest.mark.parametrize(("code", "is_followed"), [(ONE_RUN, True), (ASKED, False)], ids=["one run", "asked"])
+def test_the_only_run_there_is_is_followed_to_its_end(code: str, is_followed: bool, tmp_path: Path) -> None:
+    content = bytes.fromhex(code)
+    file = tmp_path / "blob"
+    file.write_bytes(content.ljust(0x2000, b"\xc3"))
+    spec = Spec(
+        arch="x86-32",
+        base=0x1000,
+        entry=0x1000,
+        input_calls=(InputCall(0x1027),) if not is_followed else (),
+        halt=(0x1000 + len(content) - 2,),
+        regions=(RegionPermissions(0x1000, 0x1000, "rx"), RegionPermissions(0x2000, 0x1000, "rw")),
+        properties=(PropertySpec("reach", (0x1000 + len(content) - 1,)),),
+    )
+    turns = Alongside(load_program(str(file), spec), 60.0)
+    given: list[float] = []
+
+    class Recorded:
+        got_stuck = False
+
+        def advance(self, states: float = 0, until: float = 0) -> None:
+            given.append(until - time.monotonic())
+
+    turns._explorations = {"runs": turns._explorations["runs"], "bmc": Recorded()}  # type: ignore[dict-item]
+    turns._attempts["cegar"] = 0
+    assert turns.turn(1.0) is None and turns.turn(1.0) is None
+    assert [seconds > 10 for seconds in given] == [is_followed, False]
 
 
 def test_a_bulky_proof_is_not_final(monkeypatch: pytest.MonkeyPatch) -> None:

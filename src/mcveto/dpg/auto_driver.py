@@ -58,17 +58,23 @@ LEVELS_AT_ONCE = 3
 LEVELS_BEFORE_DEAR = 6
 FIRST_TURN = 1.0
 LONGEST_TURN = 8.0
-# Of the time that this strategy has taken since the last turn of the others.
+# Of the time that this strategy has taken since the last turn of the others: the first few times, and later, when they
+# have shown that they do not find it soon.
 TURNS_SHARE = 0.7
+LATER_SHARE = 0.5
+FIRST_TURNS = 5
 # Seconds before summaries of a recursion are looked for: many end by themselves.
 BEFORE_SUMMARIES = 1.0
 PROOF_SECONDS = 2.0
+HELD_SHARE = 0.5
 PAUSE_AFTER = 15.0
 PAUSE_SECONDS = 6.0
 PAUSE_SHARE = 0.3
 RECURSION_AFTER = 2.0
 RECURSION_SHARE = 0.4
 MANY_LOCATIONS = 150
+PATHS_SECONDS = 6.0
+PATHS_SHARE = 0.2
 GIVE_UP_SHARE = 0.4
 SUMMARIES_SHARE = 0.6
 SHALLOW = 3
@@ -211,10 +217,13 @@ class AutoDriver(Driver):
                 raise Decided(answer)
         own = time.monotonic() - self._own_since
         if self._turn_seconds and own >= self._turn_seconds:
-            self._take_turns(min(TURNS_SHARE * own, 0.5 * self._remaining()))
+            share = TURNS_SHARE if self._turns < FIRST_TURNS else LATER_SHARE
+            self._take_turns(min(share * own, 0.5 * self._remaining()))
         if not self._paused and time.monotonic() - self._started > PAUSE_AFTER:
             self._paused = True
-            answer = self._by_splitting(min(PAUSE_SECONDS, PAUSE_SHARE * self._remaining()))
+            # What is split again and again must be small to be decided in a few seconds.
+            is_small = len(self.graph.by_location) <= MANY_LOCATIONS
+            answer = self._by_splitting(min(PAUSE_SECONDS, PAUSE_SHARE * self._remaining())) if is_small else None
             if answer is not None:
                 raise Decided(answer)
 
@@ -232,9 +241,11 @@ class AutoDriver(Driver):
             answer = dataclasses.replace(answer, statistics=statistics)
             if self._is_final(answer):
                 raise Decided(answer)
-            # A proof that cannot be written down, or read: as much time again for one that can.
+            # A proof that cannot be written down, or read: as much time again for one that can, and not all there is,
+            # or who ends us then would end this one, too.
             self._held, self._alongside = answer, None
-            longest = 2 * spent + PROOF_SECONDS
+            left = self._limits.seconds - spent
+            longest = spent + min(spent + PROOF_SECONDS, HELD_SHARE * left)
             self._limits = dataclasses.replace(self._limits, seconds=min(self._limits.seconds, longest))
         self._turn_seconds = FIRST_TURN if seconds is None else min(2 * self._turn_seconds, LONGEST_TURN)
         self._turns += 1
@@ -348,6 +359,8 @@ class AutoDriver(Driver):
             if isinstance(result, Verdict):
                 return result
         if self._size() > size:
+            # Tests find the states of a protocol one after the other; the code of all of them is known now.
+            self._look_behind(stages)
             return []
         if found.is_safe:
             self._is_confirming = True
@@ -424,7 +437,8 @@ class AutoDriver(Driver):
         if self._program.image.unspecified:
             return self._unknown("the file depends on code or data that is not in it (imports)")
         if self._is_recursive() and len(system.shape.order) > MANY_LOCATIONS:
-            # A proof that lists every call string takes longer to check than to find; a summary is short.
+            # A proof that lists every call string takes longer to check than to find; a path or a summary is short.
+            self._take_turns(min(PATHS_SECONDS, PATHS_SHARE * self._remaining()))
             answer = self._by_summaries(RECURSION_SHARE * self._remaining())
             if answer is not None:
                 return answer

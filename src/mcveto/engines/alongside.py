@@ -40,12 +40,15 @@ FIRST_SHARE = 0.12
 LONGEST_FIRST = 10.0
 # Simulations: after so many seconds, or this part of all the time if that is less, each gets a part of the time left,
 # where there is so much code. In a short routine it finds soon what it finds at all.
-SIMULATIONS = ((4.0, 0.1, 0.12, size.SMALL), (40.0, 0.65, 0.85, size.MEDIUM))
+SIMULATIONS = ((4.0, 0.1, 0.12, size.SMALL), (40.0, 0.65, 0.85, size.CONSIDERABLE))
 # Routines that are proved at all are mostly proved in tenths of a second: seconds, and the part of all the time, of the
 # glance in the first turn.
 FIRST_GLANCE = (1.0, 0.05, size.ROUTINE)
 # Where inputs have not mattered so far, a run may be all there is.
 ONLY_RUN_SHARE = 0.6
+# Where one run was all there is, following it is a proof: so much of the time at once, and at most so many seconds.
+FOLLOW_SHARE = 0.25
+LONGEST_FOLLOW = 15.0
 # Processor seconds after which a counted turn ends all the same, looked at after at most so many states: few at first,
 # because a single one can take long, and one at a time again after some that took such a part of it.
 LONGEST_COUNTED = 0.6
@@ -100,6 +103,7 @@ class Alongside:
         self._simulations = list(SIMULATIONS)
         self._states = FIRST_STATES
         self._is_first = True
+        self._must_follow = False
         self._attempts = dict.fromkeys(POLICIES, 0)
         self._must_recheck = must_recheck
         self._explorations: dict[str, Partner] = {name: self._new(name) for name in POLICIES}
@@ -145,7 +149,12 @@ class Alongside:
                 verdict = _counted(exploration, states)
             else:
                 longer = own if name == "cegar" else 0.0
+                if name == "bmc" and self._must_follow:
+                    self._must_follow = False
+                    longer = min(FOLLOW_SHARE * (self._deadline - time.monotonic()), LONGEST_FOLLOW)
                 verdict = exploration.advance(until=time.monotonic() + shares[name] * seconds + longer)
+            if isinstance(exploration, LongRuns) and verdict is not None:
+                self._must_follow = exploration.was_the_only_run
             if verdict is None:
                 continue
             if verdict.kind != "unknown":

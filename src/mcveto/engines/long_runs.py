@@ -117,6 +117,11 @@ class LongRuns:
         """Whether the first run is still going on and has asked for no input: so far there is no other."""
         return self._made == 1 and any(not run.source.consumed for run in self._started or ())
 
+    @property
+    def was_the_only_run(self) -> bool:
+        """Whether the first run has ended and asked for no input: then there is no other."""
+        return self._made == 1 and self._started == []
+
     def advance(self, states: float = math.inf, until: float = math.inf) -> Verdict | None:
         """Runs for so long; None if there is more to run."""
         if self._started is None:

@@ -14,6 +14,7 @@ from mcveto.dpg.strengthen.accelerate import accelerated
 from mcveto.dpg.strengthen.by_condition import by_condition
 from mcveto.dpg.strengthen.candidates import bounds, differences, open_places, relations
 from mcveto.dpg.strengthen.cells import all_cells
+from mcveto.dpg.strengthen.coarse_bounds import coarse_bounds
 from mcveto.dpg.strengthen.houdini import Candidates
 from mcveto.dpg.strengthen.k_induction import with_earlier
 from mcveto.dpg.strengthen.places import relevant_places
@@ -45,6 +46,11 @@ def later_candidates(system: System) -> Iterator[Candidates]:
         lambda cut: [*simple(cut), *differences(system, cut, places[cut])],
         lambda cut: by_condition(system, cut, places[cut], system.invariants[cut]),
         lambda cut: [*simple(cut), *scaled(system, cut, places[cut])],
+        lambda cut: [
+            *simple(cut),
+            *coarse_bounds(system, cut, places[cut]),
+            *by_condition(system, cut, places[cut], system.invariants[cut]),
+        ],
     ]
     computed = quantities(system, places)
     if computed:

@@ -61,6 +61,13 @@ def holding(system: System, cut: Location, conditions: Iterable[Term], known: It
     ]
 
 
+def factors_of(numbers: Iterable[int]) -> list[int]:
+    """The smallest of the program's numbers, given with the neighbours of each, that are worth multiplying with."""
+    near = set(numbers)
+    found = sorted({abs(n) for n in near if {n - 1, n + 1} <= near and 2 <= abs(n) <= LARGEST_FACTOR})
+    return found[:MAX_FACTORS]
+
+
 def scaled(system: System, cut: Location, places: Sequence[Term]) -> list[Term]:
     """Bounds of x - c*y and x + c*y for the factors and limits that the program's numbers suggest."""
     numbers = thresholds(system)
@@ -70,9 +77,8 @@ def scaled(system: System, cut: Location, places: Sequence[Term]) -> list[Term]:
         if width != other.width or not numbers.get(width):
             continue
         half = 1 << (width - 1)
-        near = set(numbers[width])  # with each number its neighbours
-        factors = sorted({abs(n) for n in near if {n - 1, n + 1} <= near and 2 <= abs(n) <= LARGEST_FACTOR})
-        for factor in factors[:MAX_FACTORS]:
+        near = set(numbers[width])
+        for factor in factors_of(near):
             for signed_factor in (factor, -factor):
                 form = t.sub(one, t.mul(t.const(signed_factor, width), other))
                 values = system.samples.values(cut, form)

@@ -15,6 +15,7 @@ from itertools import combinations
 from mcveto.dpg.strengthen.affine_hull import affine_relations
 from mcveto.dpg.summaries.live import live_registers
 from mcveto.dpg.summaries.paths import Path
+from mcveto.dpg.summaries.products import product_claims
 from mcveto.dpg.summaries.samples import WINDOW, Observed, Sample
 from mcveto.dpg.summaries.state import AFTER, Frame, Names, Span
 from mcveto.dpg.summaries.summary import Summary, base_of
@@ -225,6 +226,25 @@ def by_argument(names: Names, vocabulary: Vocabulary, observed: Observed, proced
             if len(where) >= ENOUGH:
                 for term in _related(where, [other for other in inputs if other is not place], results, ()):
                     summary.ensures[t.implies(condition, term)] = None
+    return summary
+
+
+def by_product(names: Names, vocabulary: Vocabulary, observed: Observed, procedure: int, known: Summary) -> Summary:
+    """Results that are sums of products of arguments."""
+    inputs, results = _open_places(names, vocabulary, observed, procedure, known)
+    returned = [sample for sample in observed.samples if sample.after is not None]
+    summary = Summary()
+    for result in results:
+        arguments = [place for place in inputs if place.width == result.width]
+        rows: list[tuple[list[int], int]] = []
+        for sample in returned:
+            given = [value for place in arguments if (value := sample.value(place)) is not None]
+            made = sample.value(result)
+            if made is not None and len(given) == len(arguments):
+                rows.append((given, made))
+        for claim in product_claims(arguments, result, rows, result.width):
+            if _hold(returned, claim):
+                summary.ensures[claim] = None
     return summary
 
 

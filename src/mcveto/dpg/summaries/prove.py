@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mcveto.dpg.evidence import Evidence
@@ -145,6 +145,8 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
         found.open_ends = houdini.open_ends(summaries)
         if found.open_ends:
             found.violation = _violation(program, houdini, summaries, remaining)
+        if found.open_ends and found.violation is None and candidates.relations in stage:
+            _multiply(names, houdini, found, conventions, vocabulary, sampler)
     if found.open_ends and found.violation is None:
         everything = {pc: dict(summary.ensures) for pc, summary in summaries.items()}
         # A table alone is a shorter proof than one beside all that is known, and so is one with few columns.
@@ -158,6 +160,35 @@ def prove(program: Program, remaining: Callable[[], float], seed: int = 0) -> Fo
         houdini.reduce(summaries)
     found.solver_calls = sum(question.count for question in houdini.questions)
     return found
+
+
+def _multiply(
+    names: Names,
+    houdini: Houdini,
+    found: Found,
+    conventions: Mapping[int, dict[Term, None]],
+    vocabulary: candidates.Vocabulary,
+    sampler: Sampler,
+) -> None:
+    """Claims that results are products, without all else that is known of results: bounds of products are true, and
+    take a checker long."""
+    summaries = found.summaries
+    more = {
+        pc: candidates.by_product(names, vocabulary, sampler.observed[pc], pc, summaries[pc]).ensures
+        for pc in summaries
+    }
+    if not any(more.values()):
+        return
+    before = {pc: dict(summary.ensures) for pc, summary in summaries.items()}
+    for pc, summary in summaries.items():
+        summary.ensures = {**conventions[pc], **more[pc]}
+    houdini.filter(summaries)
+    found.open_ends = houdini.open_ends(summaries)
+    if found.open_ends:
+        for pc, summary in summaries.items():
+            summary.ensures.update(before[pc])
+        houdini.filter(summaries)
+        found.open_ends = houdini.open_ends(summaries)
 
 
 def _tabulate(

@@ -23,6 +23,8 @@ from mcveto.program.program import Program
 WINDOW = 128
 PER_PROCEDURE = 250
 PER_ACTIVATION = 3
+# Of the activations that did not return before a run was over: a deep recursion would leave no room for others.
+UNRETURNED = 24
 INPUTS = 40
 
 
@@ -141,8 +143,11 @@ class Sampler:
 
     def run(self, inputs: Sequence[int], max_steps: int, seed: int = 0) -> None:
         source = _Fitting(inputs, seed)
+        before = {pc: len(found.samples) for pc, found in self.observed.items()}
         ending = self._run(source, max_steps, seed)
         self._endings[ending] += 1
+        for pc, found in self.observed.items():
+            found.samples[before[pc] :] = _with_few_unreturned(found.samples[before[pc] :])
         if ending == "target":
             self.violating.append([item.value for item in source.consumed])
 
@@ -216,6 +221,13 @@ class Sampler:
             if content is not None:
                 cells[address] = content[0]
         return Snapshot(registers, pointer, window, cells)
+
+
+def _with_few_unreturned(samples: Sequence[Sample]) -> list[Sample]:
+    """The samples of a run without those from the middle of a recursion that was cut off."""
+    unreturned = [number for number, sample in enumerate(samples) if sample.after is None]
+    dropped = set(unreturned[UNRETURNED // 2 : len(unreturned) - UNRETURNED // 2])
+    return [sample for number, sample in enumerate(samples) if number not in dropped]
 
 
 def random_inputs(number: int, seed: int, interesting: Sequence[int], bits: int) -> list[int]:

@@ -13,11 +13,13 @@ from mcveto.machine.memory import EXECUTE, WRITE
 from mcveto.machine.pcode import Space
 from mcveto.program.program import Program
 
-# Bytes of code that is simulated for a moment at the beginning; for a while when nothing else has decided it soon; for
-# most of the time; before anything else; without a certificate.
+# Bytes of code that is simulated for a moment at the beginning; for a while when nothing else has decided it soon; that
+# predicates look at first; that is simulated once more, when there is not much time left; before anything else; without
+# a certificate.
 ROUTINE = 400
 SMALL = 500
 MEDIUM = 2_000
+CONSIDERABLE = 5_000
 LARGE = 12_000
 VERY_LARGE = 60_000
 
