@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from math import gcd
+from typing import cast
 
 from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import ByteOf, Value, united
@@ -22,7 +23,7 @@ from mcveto.engines.simulation.choices import MOST_NODES, is_choice, renaming
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.simulation.elements import element_of, index_of
-from mcveto.engines.simulation.turns import Turns, counted, guesses, renamed, starts, step_between
+from mcveto.engines.simulation.turns import Turns, counted, guesses, narrowed, renamed, starts, step_between
 from mcveto.engines.simulation.value_ranges import bounds_of, values_of
 from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
@@ -41,6 +42,8 @@ MOST_PLACES = 512
 MOST_LISTED = 1024
 SLOW = 64
 NARROW = (0xFF, 0xFFFF)
+# Bits of what most programs count with.
+WORD = 32
 # Conditions of a path.
 LATELY = 4
 Pair = tuple[Value, Value]
@@ -67,8 +70,9 @@ class Joins:
         self._elements: dict[Pair, Term] = {}
         self._indices: list[tuple[Term, Value, Value]] = []
         self._bounds: list[Term] = []
-        self._turn: Term | None = None
+        self._turn_of: dict[int, Term] = {}
         self._counters: dict[Term, tuple[Term, int]] = {}
+        self._began: list[tuple[Term, int]] = []
         self._kept_variables: set[object] | None = None
         self._first, self._second, self._is_loop = first, second, is_loop
         settle(second)
@@ -135,54 +139,77 @@ class Joins:
     def _counted(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value | None:
         """A value that grew by a constant in this turn: so many turns of it. Numbers outside the stack get variables of
         their own, because states may have to be kept apart by them."""
-        if bits != self._program.decoder.row.address_bits:
+        if bits not in (WORD, self._program.decoder.row.address_bits):
             return None
-        step = step_between(a, b, bits)
-        if step is None:
-            return None
-        unknowns = self._executor.unknowns
         later = self._turns.later(a, b, bits)
         if later is not None:
             turn, now = later
-            pair = (bits, turn, now)
-            if pair not in self._pairs:
-                self._pairs[pair] = unknowns.fresh(bits)
-                self._turns.add(self._pairs[pair])
-                unknowns.shared[self._pairs[pair]] = unknowns.shared.get(turn, [])
             self._origin(where)
-            return renamed(a, turn, self._pairs[pair])
-        is_local = where[0] == "register" or self._on_stack(where[1])
-        if isinstance(a, int) and not is_local and not self._may_be_place(a):
+            return renamed(a, turn, self._next_turn(turn, now))
+        is_number = isinstance(a, int) and not self._may_be_place(a)
+        if is_number and where[0] != "register" and not self._on_stack(where[1]):
             return None
-        if self._turn is None:
-            self._turn = unknowns.fresh(bits)
-            self._turns.add(self._turn)
-            self._indices.append((self._turn, 0, 1))
-            self._counters[self._turn] = t.const(1, bits), 1
-            unknowns.shared[self._turn] = []
+        narrow = narrowed(a, b)
+        if bits > WORD and is_number and isinstance(b, int) and max(cast(int, a), b) >> WORD == 0:
+            narrow = a, b, WORD
+        if narrow is not None and narrow[2] == WORD:
+            found = self._first_turns(narrow[0], narrow[1], WORD, where)
+            return as_value(t.zext(as_term(found, WORD), bits)) if found is not None else None
+        return self._first_turns(a, b, bits, where)
+
+    def _next_turn(self, turn: Term, now: Term) -> Term:
+        pair = (turn.width, turn, now)
+        if pair not in self._pairs:
+            unknowns = self._executor.unknowns
+            self._pairs[pair] = unknowns.fresh(turn.width)
+            self._turns.add(self._pairs[pair])
+            unknowns.shared[self._pairs[pair]] = unknowns.shared.get(turn, [])
+        return self._pairs[pair]
+
+    def _first_turns(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value | None:
+        step = step_between(a, b, bits)
+        if step is None:
+            return None
+        turn = self._turn(bits)
         origin = self._origin(where)
         if isinstance(a, int) and isinstance(b, int) and max(a, b) < FLAG:
-            unknowns.shared[self._turn].append(origin)
+            self._executor.unknowns.shared[turn].append(origin)
         size = t.const(abs(step), bits)
-        passed = t.mul(self._turn, size)
-        self._counters.setdefault(passed, (size, 1))
-        for start in starts(as_term(a, bits)) if step < 0 else ():
-            if self.implied(self._second, t.ult(size, start)):
-                self._bounds.append(t.ult(passed, start))
-        found = counted(a, self._turn, step, bits)
+        self._counters.setdefault(t.mul(turn, size), (size, 1))
+        if step < 0:
+            self._began += [(start, abs(step)) for start in starts(as_term(a, bits))]
+        found = counted(a, turn, step, bits)
         if isinstance(found, Term):
             self._counters.setdefault(found, (as_term(b, bits), step))
             if self._guesses or _counts(a, b):
                 self._enclose(found, a, b, bits)
         return found
 
+    def _turn(self, bits: int) -> Term:
+        """The number of the turn, in so many bits."""
+        found = self._turn_of.get(bits)
+        if found is None:
+            found = self._turn_of[bits] = self._executor.unknowns.fresh(bits)
+            self._turns.add(found)
+            self._indices.append((found, 0, 1))
+            self._counters[found] = t.const(1, bits), 1
+            self._executor.unknowns.shared[found] = []
+        return found
+
     def _bound_counters(self) -> None:
         known = {*self._first.path.terms}
         recent = [term for term in reversed(self._second.path.terms) if term not in known]
-        bits = self._program.decoder.row.address_bits
-        for guess, told in guesses(((new, *now) for new, now in self._counters.items()), recent, bits):
-            if self.implied(self._second, told):
-                self._bounds.append(guess)
+        counters = [(new, *now) for new, now in self._counters.items()]
+        said = [guess for bits in self._turn_of for guess in guesses(counters, recent, bits)]
+        for turn in self._turn_of.values():
+            for start, step in self._began:
+                if start.width <= turn.width:
+                    size, wide = t.const(step, turn.width), t.zext(start, turn.width)
+                    said.append((t.ult(t.mul(turn, size), wide), t.ult(size, wide)))
+        self._bounds += [guess for guess, told in dict(said).items() if self.implied(self._second, told)]
+        if len(self._turn_of) > 1:
+            narrow, wide = sorted(self._turn_of.values(), key=lambda turn: turn.width)
+            self._bounds.append(t.eq(wide, t.zext(narrow, wide.width)))
 
     def _alike(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value | None:
         """Two choices by the same conditions on other variables (the lock of this index, the lock of that one): the
@@ -408,16 +435,14 @@ class Joins:
         for term in told_before:
             changed = [key for key in self._table.of(term) if key in values]
             # What a cell held in an earlier turn may be what a counter began with: it is still the same.
-            changed = [key for key in changed if key in self._turns] or changed
-            if len(changed) != 1:
+            turns = [key for key in changed if key in self._turns]
+            if not turns and len(changed) != 1:
                 continue
-            (key,) = changed
-            now, new = values[key]
-            told = Substitution({key: now}).apply(term)
-            if self.implied(self._second, told):
-                renamed = Substitution({key: new}).apply(term)
-                if self._is_live(renamed, live):
-                    result.append(renamed)
+            now = Substitution({key: values[key][0] for key in turns or changed})
+            if self.implied(self._second, now.apply(term)):
+                renamed_term = Substitution({key: values[key][1] for key in turns or changed}).apply(term)
+                if self._is_live(renamed_term, live):
+                    result.append(renamed_term)
         return result
 
     def _alternatives(self, first: list[Term], second: list[Term], live: frozenset[object]) -> list[Term]:
@@ -483,7 +508,7 @@ class Joins:
                     a, b = a.args[0], index
             if a.op != "var" or a in tables:
                 turn = self._turns.later(a, b, bits)
-                if turn is not None and names.setdefault(*turn) is not turn[1]:
+                if turn is not None and (turn[0] in rigid or names.setdefault(*turn) is not turn[1]):
                     return False
                 later.append((a, b, bits))
                 return True

@@ -13,7 +13,7 @@ dropped when the two are joined.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import Value
@@ -52,6 +52,9 @@ class Turns:
 
     def later(self, old: Value, new: Value, bits: int) -> tuple[Term, Term] | None:
         """The turn of the old value, and which one it must be to make it the new one."""
+        narrow = narrowed(old, new)
+        if narrow is not None:
+            return self.later(*narrow)
         found = self.of(old)
         if found is None:
             return None
@@ -60,6 +63,18 @@ class Turns:
         if moved is None or moved % step:
             return None
         return turn, t.add(turn, t.const(moved // step, bits))
+
+
+def narrowed(old: Value, new: Value) -> tuple[Value, Value, int] | None:
+    """Two values that are the same but for zeros in front, without these, and their width: half of a register counts."""
+    widths = {value.args[0].width for value in (old, new) if isinstance(value, Term) and value.op == "zext"}
+    if len(widths) != 1:
+        return None
+    (bits,) = widths
+    inner = [value.args[0] if isinstance(value, Term) and value.op == "zext" else value for value in (old, new)]
+    if any(value >> bits if isinstance(value, int) else value.width != bits for value in inner):
+        return None
+    return inner[0], inner[1], bits
 
 
 def step_between(old: Value, new: Value, bits: int) -> int | None:
@@ -96,8 +111,8 @@ def limits(recent: Iterable[Term], bits: int) -> list[Term]:
     return [*found][:MOST_LIMITS]
 
 
-def guesses(values: Iterable[tuple[Term, Term, int]], recent: Iterable[Term], bits: int) -> Iterator[tuple[Term, Term]]:
+def guesses(values: Sequence[tuple[Term, Term, int]], recent: Iterable[Term], bits: int) -> Iterator[tuple[Term, Term]]:
     """Bounds of (what stands for a counter, its value now, its step): as said of the first, and of the second."""
     for limit in limits(recent, bits):
-        for new, now, step in [*values][:MOST_COUNTED]:
+        for new, now, step in [value for value in values if value[0].width == bits][:MOST_COUNTED]:
             yield (t.ult(new, limit), t.ult(now, limit)) if step > 0 else (t.ult(limit, new), t.ult(limit, now))

@@ -24,8 +24,9 @@ def bounds_of(term: Term, path: Path) -> Range:
             listed = _listing(conjunct)
             if listed is not None:
                 _limit(listed[0], min(listed[1]), max(listed[1]), limits)
-    for conjunct in about:
-        _compare(conjunct, limits)
+    compared = [conjunct for conjunct in about if _compare(conjunct, limits)]
+    for conjunct in compared:
+        _compare(conjunct, limits)  # bounds of sums are of use where those of their variable are known
     return aligned(*_bounds(term, limits, _DEPTH), low_bits(term))
 
 
@@ -119,9 +120,12 @@ def _read(conjunct: Term, holds: bool, limits: dict[Term, Range]) -> None:
         return
     a, b = conjunct.args
     if conjunct.op == "eq":
-        if holds and (a.op == "const" or b.op == "const"):
+        if a.op == "const" or b.op == "const":
             known, other = (a, b) if a.op == "const" else (b, a)
-            _limit(other, known.data, known.data, limits)
+            if holds:
+                _limit(other, known.data, known.data, limits)
+            elif not known.data and other.width > 1:
+                _limit(other, 1, (1 << other.width) - 1, limits)
         return
     strict = conjunct.op == "ult"
     if not holds:
@@ -133,18 +137,19 @@ def _read(conjunct: Term, holds: bool, limits: dict[Term, Range]) -> None:
         _limit(b, a.data + strict, top, limits)
 
 
-def _compare(conjunct: Term, limits: dict[Term, Range]) -> None:
-    """What is less than something with bounds has them, too."""
+def _compare(conjunct: Term, limits: dict[Term, Range]) -> bool:
+    """What is less than something with bounds has them, too. Says whether that is a sum."""
     holds = conjunct.op != "not"
     inner = conjunct if holds else conjunct.args[0]
     if inner.op not in ("ult", "ule"):
-        return
+        return False
     a, b = inner.args if holds else reversed(inner.args)
     if a.op == "const" or b.op == "const":
-        return
+        return False
     strict = (inner.op == "ult") == holds
     high = _bounds(b, limits, _DEPTH)[1]
     _limit(a, 0, max(high - strict, 0), limits)
+    return a.op == "lin"
 
 
 def _limit(term: Term, low: int, high: int, limits: dict[Term, Range]) -> None:
@@ -154,8 +159,13 @@ def _limit(term: Term, low: int, high: int, limits: dict[Term, Range]) -> None:
         # x + c within bounds: so is x, where nothing wraps around.
         size = 1 << term.width
         inner = ((low - term.data[1]) % size, (high - term.data[1]) % size)
+        least, greatest = limits.get(term.args[0], (0, size - 1))
         if inner[0] <= inner[1]:
             _limit(term.args[0], *inner, limits)
+        elif greatest < inner[0]:
+            _limit(term.args[0], 0, inner[1], limits)  # the upper part of what wraps around is out of its bounds
+        elif least > inner[1]:
+            _limit(term.args[0], inner[0], size - 1, limits)
     elif term.op == "or" and term.width > 1 and high >= 0:
         # x | y is at least as great as both: compilers compare two indices with one limit in this way.
         for part in term.args:

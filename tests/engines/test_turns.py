@@ -1,0 +1,146 @@
+"""Loops in which several things count: what a store through one of them can reach, and what values say of turns."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcveto.engines.domain import as_term
+from mcveto.engines.simulation.simulate import simulate
+from mcveto.engines.simulation.turns import Turns, counted, guesses, renamed, step_between
+from mcveto.logic import terms as t
+from mcveto.logic.evaluate import Evaluator
+from mcveto.logic.terms import Term
+from mcveto.program.program import load_program
+from mcveto.program.spec import InputCall, PropertySpec, Spec
+
+X, Y, TURN, NEXT = (t.var(name, 8) for name in ("x", "y", "turn", "next"))
+numbers = st.integers(0, 255)
+starts = st.one_of(numbers, st.builds(lambda v, n: t.add(v, t.const(n, 8)), st.sampled_from([X, Y]), numbers))
+
+
+def evaluated(term: Term, **values: int) -> int:
+    return Evaluator(lambda variable: values[variable.data], lambda *_: 0).value(term)
+
+
+@settings(max_examples=200, deadline=None)
+@given(starts, st.integers(-128, 127).filter(bool), numbers, numbers, numbers, st.integers(0, 9))
+def test_what_counts_is_where_its_turn_says(start: object, step: int, x: int, y: int, turn: int, more: int) -> None:
+    turns = Turns()
+    turns.add(TURN)
+    value = counted(start, TURN, step, 8)  # type: ignore[arg-type]
+    begun = evaluated(as_term(start, 8), x=x, y=y)  # type: ignore[arg-type]
+    assert evaluated(as_term(value, 8), x=x, y=y, turn=turn) == (begun + step * turn) % 256
+    assert evaluated(as_term(renamed(value, TURN, NEXT), 8), x=x, y=y, next=turn) == (begun + step * turn) % 256
+    after = t.add(as_term(value, 8), t.const(step * more % 256, 8))
+    grown = step_between(value, after, 8)
+    assert grown is not None and grown % 256 == step * more % 256
+    assert step_between(value, t.add(after, t.mul(X, t.const(3, 8))), 8) is None
+    later = turns.later(value, after, 8)
+    if later is not None:
+        found, now = later
+        assert found is TURN
+        moved = evaluated(now, turn=turn)
+        assert (begun + step * moved) % 256 == evaluated(after, x=x, y=y, turn=turn)
+    assert later is not None or not -128 <= step * more <= 127, "only what wraps around is not recognised"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.booleans(), st.integers(1, 20), numbers, numbers)
+def test_guesses_say_the_same_of_what_is_and_what_stands_for_it(grows: bool, size: int, x: int, now: int) -> None:
+    step = size if grows else -size
+    said = [*guesses([(TURN, t.const(now, 8), step)], [t.bnot(t.eq(X, t.const(3, 8))), t.ult(Y, X)], 8)]
+    assert len(said) == 2
+    for general, present in said:
+        assert evaluated(general, x=x, y=x, turn=now) == evaluated(present, x=x, y=x)
+
+
+BUFFER = """
+	.globl _start
+_start:
+	call	choice
+	andl	$15, %eax
+	movl	%eax, %edx
+	LOOP
+.Lend:
+	cmpl	$0, flag
+	je	.Lreturn
+reached:
+	nop
+.Lreturn:
+	ret
+choice:
+	xorl	%eax, %eax
+	ret
+	.data
+	.p2align 4
+buffer:
+	.fill SIZE, 1, 0
+flag:
+	.long 0
+"""
+LOOPS = {
+    # A count that runs down and a pointer, tested at the end.
+    "pointer": """
+	testl	%edx, %edx
+	je	.Lend
+	movl	$buffer, %ecx
+.Lagain:
+	movb	$7, (%ecx)
+	incl	%ecx
+	decl	%edx
+	jne	.Lagain
+""",
+    # An index, compared with what nothing changes, at the beginning.
+    "index": """
+	xorl	%ecx, %ecx
+.Lagain:
+	cmpl	%edx, %ecx
+	jae	.Lend
+	movb	$7, buffer(%ecx)
+	incl	%ecx
+	jmp	.Lagain
+""",
+    # An index tested at the end, for being another number only.
+    "unequal": """
+	testl	%edx, %edx
+	je	.Lend
+	xorl	%ecx, %ecx
+.Lagain:
+	movb	$7, buffer(%ecx)
+	incl	%ecx
+	cmpl	%edx, %ecx
+	jne	.Lagain
+""",
+    # From the end to the beginning, with another pointer that runs the other way.
+    "backwards": """
+	testl	%edx, %edx
+	je	.Lend
+	movl	$buffer, %esi
+	leal	buffer-1(%edx), %ecx
+.Lagain:
+	movb	(%esi), %al
+	movb	$7, (%ecx)
+	incl	%esi
+	decl	%ecx
+	decl	%edx
+	jne	.Lagain
+""",
+}
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@pytest.mark.parametrize(("size", "is_proved"), [(15, True), (14, False)])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_loop_up_to_an_input_stays_in_its_buffer(loop: str, size: int, is_proved: bool, tmp_path: Path) -> None:
+    path = tmp_path / "fill.s"
+    path.write_text(BUFFER.replace("LOOP", LOOPS[loop]).replace("SIZE", str(size)))
+    reach = PropertySpec("reach", ("reached",))
+    program = load_program(str(path), Spec(entry="_start", input_calls=(InputCall("choice"),), properties=(reach,)))
+    verdict = simulate(program, 60)
+    assert (verdict.kind == "proved") == is_proved, verdict.reason
+    assert all(given.value & 15 == 15 for given in verdict.inputs)
