@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import random
 import sys
 from pathlib import Path
@@ -98,6 +99,33 @@ def test_bounds_enclose_every_value_the_path_allows(
             value = evaluator.value(term)
             assert least <= value <= greatest
             assert not places or any(low <= value and value + 2 <= high for low, high in places)
+
+
+SMALL = [t.var(name, 4) for name in ("p", "q")]
+small_sums = st.builds(lambda v, n: t.add(v, t.const(n, 4)), st.sampled_from(SMALL), st.integers(0, 15))
+small_conditions = st.builds(
+    lambda compare, one, other, holds: compare(one, other) if holds else t.bnot(compare(one, other)),
+    st.sampled_from([t.ult, t.ule, t.eq]),
+    small_sums,
+    st.one_of(small_sums, st.integers(0, 15).map(lambda n: t.const(n, 4))),
+    st.booleans(),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(conditions=st.lists(small_conditions, max_size=5), term=small_sums, other=small_sums)
+def test_bounds_of_sums_that_wrap_around(conditions: list[t.Term], term: t.Term, other: t.Term) -> None:
+    path = Conditions(KeyTable(t.memory("mem", 32)))
+    for condition in conditions:
+        if condition.op != "const":
+            path.add(condition)
+    asked = [term, t.add(term, other), t.zext(term, 8)]
+    found = [bounds_of(item, path) for item in asked]
+    for p, q in itertools.product(range(16), repeat=2):
+        evaluator = Evaluator({SMALL[0]: p, SMALL[1]: q}.__getitem__, lambda *_: 0)
+        if all(evaluator.value(item) for item in path.terms):
+            for item, (least, greatest) in zip(asked, found, strict=True):
+                assert least <= evaluator.value(item) <= greatest
 
 
 def test_two_indices_that_are_compared_at_once() -> None:

@@ -66,7 +66,7 @@ class Turns:
 
 
 def narrowed(old: Value, new: Value) -> tuple[Value, Value, int] | None:
-    """Two values that are the same but for zeros in front, without these, and their width: half of a register counts."""
+    """Two values without the zeros in front of both, and how wide they are then: half of a register counts."""
     widths = {value.args[0].width for value in (old, new) if isinstance(value, Term) and value.op == "zext"}
     if len(widths) != 1:
         return None
