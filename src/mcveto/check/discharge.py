@@ -160,8 +160,7 @@ def _z3(obligation: Obligation, solver: Any, timeout: float) -> str:
     while (left := end - time.monotonic()) > 0:
         solver.set("timeout", max(1, int(1000 * left)))
         answer = str(solver.check())
-        contradicted = _contradicted(obligation, solver.model()) if answer == "sat" else []
-        if not contradicted:
+        if not (contradicted := _contradicted(obligation, solver.model()) if answer == "sat" else []):
             return answer
         solver.add(*contradicted)
     return "unknown"

@@ -15,7 +15,7 @@ from math import gcd
 from typing import cast
 
 from mcveto.engines.domain import as_term, as_value
-from mcveto.engines.memory import ByteOf, Value, united
+from mcveto.engines.memory import ByteOf, Cell, Value, united
 from mcveto.engines.merge import _word
 from mcveto.engines.path import KeyTable, Path
 from mcveto.engines.simulation.arrivals import joined_arrivals, settle
@@ -29,6 +29,7 @@ from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
+from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.symbolic import initial_register
 from mcveto.program.program import Program
 
@@ -366,7 +367,7 @@ class Joins:
         for where in sorted(different):
             if where in done:
                 continue
-            start, size = _word(where, mine.get(where), others.get(where), space)
+            start, size = _extent(where, mine, others, space)
             done.update(range(start, start + size))
             a, b = first.load(start, size), second.load(start, size)
             value = self._value(a, b, 8 * size, ("memory", start, size))
@@ -621,6 +622,18 @@ def _is_code(value: Term) -> bool:
 def _counts(a: Value, b: Value) -> bool:
     """Whether two values are close together, as those of a counter are."""
     return isinstance(a, int) and isinstance(b, int) and abs(a - b) <= SLOW
+
+
+def _extent(where: int, mine: dict[int, Cell], others: dict[int, Cell], space: AddressSpace) -> tuple[int, int]:
+    """The word that is joined as a whole; a byte, if both know the same of another byte of an aligned word and not
+    all of it: a flag beside the beginning of a buffer."""
+    a, b = mine.get(where), others.get(where)
+    start, size = _word(where, a, b, space)
+    if isinstance(a, ByteOf) or isinstance(b, ByteOf):
+        return start, size
+    sides = [(mine.get(at), others.get(at)) for at in range(start, start + size)]
+    is_mixed = any(not isinstance(cell, int) for side in sides for cell in side)
+    return (where, 1) if is_mixed and any(a is not None and a == b for a, b in sides) else (start, size)
 
 
 def _within(cloud: tuple[int, int], clouds: tuple[tuple[int, int], ...]) -> bool:
