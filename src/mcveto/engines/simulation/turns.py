@@ -95,7 +95,10 @@ def renamed(old: Value, turn: Term, new: Term) -> Value:
 
 def starts(value: Term) -> list[Term]:
     """Where something counts down from, now and perhaps before it was first counted: bounds of the latter are known."""
-    return [value, *(value.args if value.op == "lin" and value.data[0] == (1,) else ())]
+    return [
+        value,
+        *([t.sub(value, t.const(value.data[1], value.width))] if value.op == "lin" and value.data[1] else ()),
+    ]
 
 
 def limits(recent: Iterable[Term], bits: int) -> list[Term]:
