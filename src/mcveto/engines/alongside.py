@@ -43,7 +43,7 @@ LONGEST_FIRST = 10.0
 SIMULATIONS = ((4.0, 0.1, 0.12, size.SMALL), (40.0, 0.65, 0.85, size.CONSIDERABLE))
 # Routines that are proved at all are mostly proved in tenths of a second: seconds, and the part of all the time, of the
 # glance in the first turn.
-FIRST_GLANCE = (1.0, 0.05, size.ROUTINE)
+FIRST_GLANCE = (0.6, 0.05, size.ROUTINE)
 # Where inputs have not mattered so far, a run may be all there is.
 ONLY_RUN_SHARE = 0.6
 # Where one run was all there is, following it is a proof: so much of the time at once, and at most so many seconds.
