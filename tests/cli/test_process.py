@@ -60,6 +60,12 @@ def test_version() -> None:
     assert version("mcveto") == VERSION
 
 
+def runs(program: str) -> subprocess.CompletedProcess[str]:
+    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
+    return result
+
+
 def test_commands_that_do_not_need_them_import_no_heavy_libraries() -> None:
     program = (
         "import sys; from mcveto.cli.main import run_command_line;"
@@ -67,8 +73,7 @@ def test_commands_that_do_not_need_them_import_no_heavy_libraries() -> None:
         "heavy = {'z3', 'lief', 'bitwuzla', 'rich', 'elftools', 'unicorn', 'msgspec'} & set(sys.modules);"
         "assert not heavy, heavy"
     )
-    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True)
-    assert (result.returncode, result.stderr) == (0, "")
+    runs(program)
 
 
 def test_what_gets_ready_for_a_search_imports_no_slow_libraries() -> None:
@@ -78,8 +83,7 @@ def test_what_gets_ready_for_a_search_imports_no_slow_libraries() -> None:
         "slow = {'importlib.resources', 'tempfile', 'yaml', 'click', 'z3', 'lief', 'msgspec'} & set(sys.modules);"
         "assert not slow, slow"
     )
-    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True)
-    assert (result.returncode, result.stderr) == (0, "")
+    runs(program)
 
 
 def test_what_waits_for_the_end_is_called() -> None:
@@ -89,9 +93,7 @@ def test_what_waits_for_the_end_is_called() -> None:
         "atexit.register(print, 'the end') if ASKED else None; main.main()"
     )
     for asked in (False, True):
-        command = [sys.executable, "-c", program.replace("ASKED", str(asked))]
-        result = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True)
-        assert (result.returncode, result.stderr) == (0, "")
+        result = runs(program.replace("ASKED", str(asked)))
         assert result.stdout.endswith("the end\n") is asked
         assert "malloc" in result.stdout
 

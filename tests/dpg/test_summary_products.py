@@ -13,8 +13,8 @@ from mcveto.dpg.summaries.prove import verdict_by_summaries
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.terms import Term
-from mcveto.program.program import Program, load_program
-from mcveto.program.spec import InputCall, PropertySpec, RegionPermissions, Spec
+from mcveto.program.program import Program
+from tests.dpg.blob_program import blob_program
 
 from .test_summaries import SECONDS, certificate, problem
 
@@ -30,17 +30,7 @@ BODIES = {"product": "85d2750331c0c34ae8f3ffffff01c8c3", "more": "85d2750331c0c3
 def program(folder: Path, body: str) -> Program:
     length = len(bytes.fromhex(body))
     content = bytes.fromhex(HEAD.replace("TARGET", (length + 2).to_bytes(4, "little").hex()) + body + "f4")
-    file = folder / "blob"
-    file.write_bytes(content)
-    spec = Spec(
-        arch="x86-32",
-        base=0x1000,
-        entry=0x1000,
-        input_calls=(InputCall(0x102D),),
-        regions=(RegionPermissions(0x1000, len(content), "rx"),),
-        properties=(PropertySpec("reach", (0x1000 + len(content) - 1,)),),
-    )
-    return load_program(str(file), spec)
+    return blob_program(folder, content, 0x102D, 0x1000 + len(content) - 1)
 
 
 def test_multiplication_by_repeated_addition_commutes(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from mcveto.dpg.summaries.paths import Paths
 from mcveto.dpg.summaries.state import Names
 from mcveto.dpg.summaries.sums import summands, total
 from mcveto.logic import terms as t
-from mcveto.program.program import Program, load_program
-from mcveto.program.spec import InputCall, PropertySpec, RegionPermissions, Spec
+from mcveto.program.program import Program
+from tests.dpg.blob_program import blob_program
 
 from .test_summaries import certificate, example, problem, recorded_tables
 
@@ -79,17 +79,7 @@ def code(tmp_path: Path, text: str) -> Program:
     """The program whose function is `text`, where CALL is a call of itself."""
     before, after = (bytes.fromhex(part) for part in text.split("CALL"))
     content = bytes.fromhex(HEAD) + before + b"\xe8" + (-len(before) - 5).to_bytes(4, "little", signed=True) + after
-    path = tmp_path / "code.bin"
-    path.write_bytes(content)
-    spec = Spec(
-        arch="x86-32",
-        base=0x1000,
-        entry=0x1000,
-        input_calls=(InputCall(0x100F),),
-        regions=(RegionPermissions(0x1000, len(content), "rx"),),
-        properties=(PropertySpec("reach", (0x1000 + len(content) - 1,)),),
-    )
-    return load_program(str(path), spec)
+    return blob_program(tmp_path, content, 0x100F, 0x1000 + len(content) - 1)
 
 
 @pytest.mark.parametrize("name", BODIES)

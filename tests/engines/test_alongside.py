@@ -134,3 +134,35 @@ def test_a_bulky_proof_is_not_final(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "BULKY", -1)
     assert found is not None and not alongside.is_final(found)
     assert alongside.is_final(replace(found, found_by="simulation"))
+
+
+def test_a_counted_turn_ends_where_states_take_long() -> None:
+    asked: list[float] = []
+
+    class Slow:
+        got_stuck = False
+
+        def advance(self, states: float = 0, until: float = 0) -> None:
+            asked.append(states)
+            end = time.process_time() + 0.15 * states
+            while time.process_time() < end:
+                pass
+
+    assert alongside._counted(Slow(), 600) is None  # type: ignore[arg-type]
+    assert asked == [1] * len(asked) and len(asked) <= 5
+
+
+def test_routines_are_simulated_for_a_moment_in_the_first_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+
+    def recorded(program: object, seconds: float, report: object = None, is_recorded: bool = True) -> Verdict:
+        given.append(seconds)
+        return Verdict("unknown", reason="nothing")
+
+    monkeypatch.setattr("mcveto.engines.simulation.simulate.simulate", recorded)
+    monkeypatch.setattr(alongside, "LONGEST_COUNTED", 0.0)
+    for name, count in (("ex6", 0), ("barber", 1)):
+        given.clear()
+        turns = Alongside(program(name), 60.0)
+        assert turns.turn(None) is None and turns._simulations
+        assert len(given) == count and all(seconds <= 0.6 for seconds in given)

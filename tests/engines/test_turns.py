@@ -10,11 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcveto.engines.domain import as_term
+from mcveto.engines.memory import ByteOf
+from mcveto.engines.simulation.join import _extent
 from mcveto.engines.simulation.simulate import simulate
 from mcveto.engines.simulation.turns import Turns, counted, guesses, renamed, step_between
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.terms import Term
+from mcveto.machine.address_space import AddressSpace
 from mcveto.program.program import load_program
 from mcveto.program.spec import InputCall, PropertySpec, Spec
 
@@ -144,3 +147,13 @@ def test_a_loop_up_to_an_input_stays_in_its_buffer(loop: str, size: int, is_prov
     verdict = simulate(program, 60)
     assert (verdict.kind == "proved") == is_proved, verdict.reason
     assert all(given.value & 15 == 15 for given in verdict.inputs)
+
+
+def test_a_byte_beside_others_that_become_unknown_is_joined_by_itself() -> None:
+    space = AddressSpace((), 32, False)
+    mode, known = 0x100, {0x100: 2, 0x101: 0, 0x102: 0, 0x103: 0}
+    partly = {mode: 2, 0x101: 0, 0x102: 0}
+    assert _extent(0x103, known, partly, space) == (0x103, 1)
+    assert _extent(0x103, known, {**known, mode: 3, 0x103: 1}, space) == (mode, 4), "numbers are words"
+    word = {0x100 + i: ByteOf(t.var("w", 32), i) for i in range(4)}
+    assert _extent(0x103, known, word, space) == (mode, 4)

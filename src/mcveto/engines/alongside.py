@@ -173,14 +173,8 @@ class Alongside:
             return None
         from mcveto.engines.simulation.simulate import simulate
 
-        now = time.monotonic()
-        end = now + min(longest, share * (self._deadline - now))
-        found = simulate(self._program, end - now, self._report)
-        if found.kind != "unknown":
-            return replace(found, found_by="simulation")
-        if time.monotonic() < end:
-            self._simulations = []  # They would end the same way.
-        return None
+        found = simulate(self._program, min(longest, share * (self._deadline - time.monotonic())), self._report)
+        return replace(found, found_by="simulation") if found.kind != "unknown" else None
 
     def _simulated(self) -> Verdict | None:
         """What a simulation finds, when it is time for one."""

@@ -19,8 +19,8 @@ from mcveto.dpg.strengthen.system import System
 from mcveto.dpg.strengthen.tested_conditions import factors_of
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
-from mcveto.program.program import Program, load_program
-from mcveto.program.spec import InputCall, PropertySpec, RegionPermissions, Spec
+from mcveto.program.program import Program
+from tests.dpg.blob_program import blob_program
 from tests.dpg.strengthen.test_explicit_values import explored
 
 # y = input(); if (-1000 < y < 1000000) { x = -50; while (x < 0) { x += y; y++; } if (y <= 0) target(); }
@@ -29,17 +29,7 @@ CODE = "e8220000003d18fcffff7e1a3d40420f007d13b9ceffffff85c9790501c140ebf785c07f
 
 def program(folder: Path) -> Program:
     content = bytes.fromhex(CODE)
-    file = folder / "blob"
-    file.write_bytes(content)
-    spec = Spec(
-        arch="x86-32",
-        base=0x1000,
-        entry=0x1000,
-        input_calls=(InputCall(0x1027),),
-        regions=(RegionPermissions(0x1000, len(content), "rx"),),
-        properties=(PropertySpec("reach", (0x1025,)),),
-    )
-    return load_program(str(file), spec)
+    return blob_program(folder, content, 0x1027, 0x1025)
 
 
 def test_the_bound_that_is_needed_is_proposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

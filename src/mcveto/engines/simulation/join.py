@@ -10,7 +10,7 @@ are dropped. All of this only ever adds states.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from math import gcd
 from typing import cast
 
@@ -106,7 +106,7 @@ class Joins:
         return result
 
     def _add_conjuncts(self, result: PathState) -> None:
-        if self._counters:
+        if self._counters and self._guesses:
             self._bound_counters()
         for term in self._conjuncts(self._live(result)):
             result.path.add(term)
@@ -624,7 +624,7 @@ def _counts(a: Value, b: Value) -> bool:
     return isinstance(a, int) and isinstance(b, int) and abs(a - b) <= SLOW
 
 
-def _extent(where: int, mine: dict[int, Cell], others: dict[int, Cell], space: AddressSpace) -> tuple[int, int]:
+def _extent(where: int, mine: Mapping[int, Cell], others: Mapping[int, Cell], space: AddressSpace) -> tuple[int, int]:
     """The word that is joined as a whole; a byte, if both know the same of another byte of an aligned word and not
     all of it: a flag beside the beginning of a buffer."""
     a, b = mine.get(where), others.get(where)
