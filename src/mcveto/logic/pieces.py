@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import mcveto.logic.bitwise as bitwise
 import mcveto.logic.choice as choice
+import mcveto.logic.compare as compare
 import mcveto.logic.linear as linear
 import mcveto.logic.memory as memory
 import mcveto.logic.narrow_division as narrow_division
@@ -107,6 +108,12 @@ def _extract(a: Term, hi: int, lo: int, fuel: int) -> Term:
     elif op == "load":
         if lo % 8 == 0 and width % 8 == 0:  # match load(m, p)[8j+7:8i], result a narrower load
             return memory.narrow_load(a, lo // 8, width // 8)
+    elif op == "lzcount":
+        inner = a.args[0]
+        if 1 << lo > inner.width:  # match lzcount(x)[hi:lo] above the width of x, result 0
+            return const(0, width)
+        if 1 << lo == inner.width:  # match lzcount(x)[hi:k] where x has 2^k bits, result zext(x = 0)
+            return zext(compare.eq(inner, const(0, inner.width)), width)
     elif op == "ite":
         c, x, y = a.args
         if x.op == "const" and y.op == "const":  # match ite(c, k, l)[hi:lo], result ite(c, k[hi:lo], l[hi:lo])

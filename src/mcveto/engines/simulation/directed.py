@@ -199,11 +199,18 @@ class DirectedSearch:
         return None
 
     def _straight(self, state: PathState, anchor: Anchor | None) -> Verdict | None:
-        """A path as its inputs lead it, as long as it can lead to the target."""
+        """A path as its inputs lead it, as long as it can lead to the target, and until a loop begins another turn that
+        seems farther from it than a way not taken: the same inputs would lead through such a loop for ever."""
         row, targets = self._program.decoder.row, self._program.targets
+        pushed = self._pushed
         while not self._is_over():
-            assert state.place is not None
-            self._tell(state.place.pc)
+            place = state.place
+            assert place is not None
+            self._tell(place.pc)
+            if place.loops and place.loops[-1][0] == place.pc:
+                if place.loops[-1][1] and self._pushed > pushed and self._is_farther(state, anchor):
+                    return None
+                pushed = self._pushed
             if row.code_address(state.pc) in targets and not state.script.decisions:
                 return self._confirmed(state)
             ways = self._advance(state, anchor)
@@ -217,6 +224,16 @@ class DirectedSearch:
                 self._wait(distance + COST_OF_QUESTION, other)
             state, anchor = ways[0][1].item, ways[0][1].anchor  # type: ignore[assignment]
         return None
+
+    def _is_farther(self, state: PathState, anchor: Anchor | None) -> bool:
+        """Whether a path at the head of a loop is left, for now, for one that seems nearer to the target."""
+        assert state.place is not None
+        distance = self._distance((state.place.pc, state.calls, self._apart(state, True))) or 0
+        cost = distance + COST_OF_TURN * sum(turns for _, turns in state.place.loops)
+        if not self._pool or self._pool[0][0] >= cost:
+            return False
+        self._wait(cost, Real(state, anchor))
+        return True
 
     def _advance(self, state: PathState, anchor: Anchor | None) -> Verdict | list[tuple[int, Real]]:
         """One block: the ways on from it, with their distances."""

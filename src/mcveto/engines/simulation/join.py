@@ -122,7 +122,7 @@ class Joins:
             alike = self._alike(a, b, bits, where)
             if alike is not None:
                 return alike
-        if self._gate is not None and ((is_choice(a) and is_choice(b)) or self._are_kept(a, b)):
+        if self._gate is not None and ((is_choice(a) and is_choice(b)) or _are_flags(a, b, bits) or self._are_kept(a, b)):
             self._origin(where)
             return as_value(t.ite(self._gate, as_term(a, bits), as_term(b, bits)))
         found = self._pairs.get((bits, a, b))
@@ -608,6 +608,13 @@ def _decided(terms: list[Term], live: frozenset[object]) -> list[Term]:
 def _has_name(value: Term) -> bool:
     """Whether paths speak of a value: a variable, or a condition."""
     return value.op == "var" or (value.width == 1 and value.op != "const")
+
+
+def _are_flags(a: Value, b: Value, bits: int) -> bool:
+    """Whether two values are outcomes of comparisons, and short."""
+    if bits > FLAGS or _is_variable(a) or _is_variable(b):
+        return False
+    return len(t.postorder([value for value in (a, b) if isinstance(value, Term)])) <= MOST_GATE
 
 
 def _is_variable(value: Value) -> bool:
