@@ -18,7 +18,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from mcveto.engines.order import Order
@@ -43,13 +43,15 @@ class Anchor(NamedTuple):
 
     state: PathState
     around: Anchor | None
+    nodes: frozenset[Node]
 
 
 class Real(NamedTuple):
-    """A path, or a way not taken, with the calls it is within."""
+    """A path, or a way not taken, with the calls it is within, and the abstract states it may belong to."""
 
     item: PathState | Fork
     anchor: Anchor | None
+    nodes: frozenset[Node]
 
 
 COST_OF_QUESTION = 6
@@ -93,7 +95,10 @@ class DirectedSearch:
         self._pool: list[tuple[int, int, Real]] = []
         self._pushed = 0
         self._visits: dict[tuple[Node, Loops], int] = {}
-        self._distances: dict[tuple[int, Calls | None], list[tuple[Values, int]]] = {}
+        self._distances: dict[Node, int] = {}
+        self._known: dict[tuple[int, Calls | None], list[Node]] = {}
+        """Those that have a distance, by their place."""
+        self._after: dict[Node, dict[Node, None]] = {}
 
     def run(
         self,
@@ -109,19 +114,20 @@ class DirectedSearch:
         self._deadline = time.monotonic() + seconds
         self._measure(edges, target)
         if most_blocks is not None:
-            farthest = max((distance for known in self._distances.values() for _, distance in known), default=0)
+            farthest = max(self._distances.values(), default=0)
             expected = FIRST_BLOCKS + FIRST_FACTOR * farthest
             self._most_blocks = min(max(expected, least_blocks), most_blocks)
             if self._most_blocks < farthest:
                 return None
-        self._runner.is_wanted = {pc for pc, _ in self._distances}.__contains__
+        self._runner.is_wanted = {pc for pc, _ in self._known}.__contains__
         start = self._runner.initial()
         start.calls = first.calls  # equal call strings are the same object only below the same root
         self._order.start(start)
-        found = self._straight(start, Anchor(_again(start), None))
+        nodes = frozenset(self._known.get((start.pc, start.calls), ()))
+        found = self._straight(Real(start, Anchor(_again(start), None, nodes), nodes))
         while found is None and self._pool and not self._is_over():
-            _, _, (item, anchor) = heapq.heappop(self._pool)
-            found = self._straight(item, anchor) if isinstance(item, PathState) else self._other_way(item, anchor)
+            real = heapq.heappop(self._pool)[2]
+            found = self._straight(real) if isinstance(real.item, PathState) else self._other_way(real)
         return found
 
     def _is_over(self) -> bool:
@@ -134,7 +140,7 @@ class DirectedSearch:
         before: dict[Node, dict[Node, None]] = {}
         for source, node in edges:
             before.setdefault(node, {})[source] = None
-        distances: dict[Node, int] = {target: 0}
+        distances = self._distances = {target: 0}
         pending = deque([target])
         while pending:
             node = pending.popleft()
@@ -142,15 +148,32 @@ class DirectedSearch:
                 if source not in distances:
                     distances[source] = distances[node] + 1
                     pending.append(source)
-        for (pc, calls, values), distance in distances.items():
-            self._distances.setdefault((pc, calls), []).append((values, distance))
+        for node in distances:
+            self._known.setdefault(node[:2], []).append(node)
+        for source, node in edges:
+            if source in distances and node in distances:
+                self._after.setdefault(source, {})[node] = None
 
-    def _distance(self, node: Node) -> int | None:
-        known = self._distances.get(node[:2])
-        if known is None:
-            return None
-        values = dict(node[2])
-        return min((distance for abstract, distance in known if _fits(values, abstract)), default=None)
+    def _entered(self, sources: Iterable[Node], run: PathState) -> frozenset[Node]:
+        """The abstract states that a path may belong to now: those that the ones before lead to, if there are any, as
+        far as it agrees with them about what is kept apart. A path has one device where an abstract state has any, so
+        that what it knows of the others says nothing about which of the abstract states is its own."""
+        known = self._known.get((run.pc, run.calls), ())
+        if not known:
+            return frozenset()
+        values = dict(self._apart(run, True))
+        fitting = {node for node in known if _fits(values, node[2])}
+        entered: set[Node] = set()
+        pending = [*sources]
+        while pending:
+            # More may be kept apart than when an abstract state was come to: the same one goes on under another name.
+            new = [node for node in self._after.get(pending.pop(), ()) if node in fitting and node not in entered]
+            entered.update(new)
+            pending += new
+        return frozenset(entered or fitting)
+
+    def _distance(self, nodes: Iterable[Node]) -> int | None:
+        return min((self._distances[node] for node in nodes), default=None)
 
     # Paths.
 
@@ -168,17 +191,17 @@ class DirectedSearch:
             self._pool.sort()
             del self._pool[MOST_WAITING // 2 :]
 
-    def _other_way(self, fork: Fork, anchor: Anchor | None) -> Verdict | None:
+    def _other_way(self, real: Real) -> Verdict | None:
         """Follows the way not taken, if there are inputs for it."""
-        place = fork.state.place
-        assert place is not None
-        matters = self._matters(place)
+        fork = real.item
+        assert isinstance(fork, Fork) and fork.state.place is not None
+        matters = self._matters(fork.state.place)
         possible = self._possible if matters else self._runner.possible
         found = possible.model(fork.before, fork.condition, fork.model)
         if isinstance(found, Model):
             fork.state.model = found
-            return self._straight(fork.state, anchor)
-        return self._again_from(fork, anchor, place.pc) if matters else None
+            return self._straight(real._replace(item=fork.state))
+        return self._again_from(fork, real.anchor, fork.state.place.pc) if matters else None
 
     def _again_from(self, fork: Fork, anchor: Anchor | None, pc: int) -> Verdict | None:
         """With inputs for what matters alone, from the entry of a function around."""
@@ -194,26 +217,27 @@ class DirectedSearch:
                 self._seeds[pc] = self._seeds.get(pc, 0) + 1
                 seed = _again(start)
                 seed.model = found
-                return self._straight(seed, anchor)
+                return self._straight(Real(seed, anchor, anchor.nodes))
             anchor = anchor.around
         return None
 
-    def _straight(self, state: PathState, anchor: Anchor | None) -> Verdict | None:
+    def _straight(self, real: Real) -> Verdict | None:
         """A path as its inputs lead it, as long as it can lead to the target, and until a loop begins another turn that
         seems farther from it than a way not taken: the same inputs would lead through such a loop for ever."""
         row, targets = self._program.decoder.row, self._program.targets
         pushed = self._pushed
         while not self._is_over():
+            state = real.item
+            assert isinstance(state, PathState) and state.place is not None
             place = state.place
-            assert place is not None
             self._tell(place.pc)
-            if place.loops and place.loops[-1][0] == place.pc:
-                if place.loops[-1][1] and self._pushed > pushed and self._is_farther(state, anchor):
-                    return None
-                pushed = self._pushed
             if row.code_address(state.pc) in targets and not state.script.decisions:
                 return self._confirmed(state)
-            ways = self._advance(state, anchor)
+            if place.loops and place.loops[-1][0] == place.pc:
+                if place.loops[-1][1] and self._pushed > pushed and self._is_farther(real, place):
+                    return None
+                pushed = self._pushed
+            ways = self._advance(state, real)
             if isinstance(ways, Verdict):
                 return ways
             if not ways:
@@ -222,26 +246,24 @@ class DirectedSearch:
             ways.sort(key=lambda way: way[0])
             for distance, other in ways[1:]:
                 self._wait(distance + COST_OF_QUESTION, other)
-            state, anchor = ways[0][1].item, ways[0][1].anchor  # type: ignore[assignment]
+            real = ways[0][1]
         return None
 
-    def _is_farther(self, state: PathState, anchor: Anchor | None) -> bool:
+    def _is_farther(self, real: Real, place: Place) -> bool:
         """Whether a path at the head of a loop is left, for now, for one that seems nearer to the target."""
-        assert state.place is not None
-        distance = self._distance((state.place.pc, state.calls, self._apart(state, True))) or 0
-        cost = distance + COST_OF_TURN * sum(turns for _, turns in state.place.loops)
+        cost = (self._distance(real.nodes) or 0) + COST_OF_TURN * sum(turns for _, turns in place.loops)
         if not self._pool or self._pool[0][0] >= cost:
             return False
-        self._wait(cost, Real(state, anchor))
+        self._wait(cost, real)
         return True
 
-    def _advance(self, state: PathState, anchor: Anchor | None) -> Verdict | list[tuple[int, Real]]:
+    def _advance(self, state: PathState, real: Real) -> Verdict | list[tuple[int, Real]]:
         """One block: the ways on from it, with their distances."""
-        place = state.place
+        place, anchor = state.place, real.anchor
         assert place is not None
         source = place.pc
         node: Node = (source, state.calls, self._apart(state, True))
-        here = self._distance(node) or 0
+        here = self._distance(real.nodes) or 0
         self._blocks += 1
         result = self._runner.run(state)
         for lost in result.mismatches:
@@ -252,16 +274,17 @@ class DirectedSearch:
         ways: list[tuple[int, Real]] = []
         for transfer, run in result.successors:
             self._order.move(run, transfer, source)
+            nodes = self._entered(real.nodes, run)
             around = anchor
             if transfer is Transfer.RETURN:
                 around = anchor.around if anchor is not None else None
                 if len(run.path.terms) > LONG_PATH and run.model is not None:
                     freeze(run, self._queries.table)
             elif transfer is Transfer.CALL:
-                around = Anchor(_again(run), anchor)
-            distance = self._distance((run.pc, run.calls, self._apart(run, True)))
+                around = Anchor(_again(run), anchor, nodes)
+            distance = self._distance(nodes)
             if distance is not None:
-                ways.append((distance, Real(run, around)))
+                ways.append((distance, Real(run, around, nodes)))
                 best = min(best, distance)
         if self._runner.forks:
             # If the inputs at hand lead away from the target, the other way is the one that leads to it.
@@ -270,7 +293,7 @@ class DirectedSearch:
             if not self._matters(place):
                 cost += COST_OF_DETOUR
             for fork in self._runner.forks:
-                self._wait(cost + COST_OF_QUESTION, Real(fork, anchor))
+                self._wait(cost + COST_OF_QUESTION, Real(fork, anchor, real.nodes))
         return ways
 
     def _confirmed(self, run: PathState) -> Verdict | None:
