@@ -356,9 +356,7 @@ class Joins:
         assert isinstance(first, CoarseMemory) and isinstance(second, CoarseMemory)
         result = second.copy()
         result.clouds = united([*first.clouds, *second.clouds])
-        result.looked = {}
-        if not self._is_loop:
-            result.looked = {key: value for key, value in second.looked.items() if first.looked.get(key) == value}
+        result.looked = {key: value for key, value in second.looked.items() if first.looked.get(key) == value}
         mine, others = first.cells, second.cells
         different = [where for where, cell in others.items() if mine.get(where) != cell]
         different += [where for where in mine if where not in others]
@@ -526,7 +524,7 @@ class Joins:
         assert isinstance(mine, CoarseMemory) and isinstance(others, CoarseMemory)
         if any(not _within(cloud, mine.clouds) for cloud in others.clouds):
             return None
-        if mine.looked:
+        if any(others.looked.get(key) != entry for key, entry in mine.looked.items()):
             return None
         space = self._program.space
         done: set[int] = set()
@@ -550,6 +548,9 @@ class Joins:
                 return None
         if any(name in tables and names.get(name, name) is not name for name in names):
             return None
+        for (address, _), (value, _, _) in mine.looked.items():
+            if any(names.get(key, key) is not key for key in (*self._table.of(address), *self._table.of(value))):  # type: ignore[arg-type]
+                return None
         if not self._respects_remainders(old, names, replace):
             return None
         return names if all(self.implied(new, replace(term)) for term in old.path.terms) else None

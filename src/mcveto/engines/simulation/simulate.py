@@ -436,9 +436,6 @@ class Simulation:
         turns = place.loops[-1][1]
         outside = tuple(item for item in place.loops[:-1] if item[0] not in marks)
         where: Key = (place.pc, state.calls, outside, key[3])
-        memory = state.memory
-        assert isinstance(memory, CoarseMemory)
-        memory.looked = {}
         old = self._heads.get(where)
         if turns == 0:
             marks -= {place.pc}

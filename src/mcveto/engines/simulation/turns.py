@@ -23,6 +23,7 @@ from mcveto.logic.terms import Term
 
 MOST_LIMITS = 4
 MOST_COUNTED = 6
+MOST_FOLDED = 2
 COMPARISONS = ("eq", "ult", "ule", "slt", "sle")
 
 
@@ -108,14 +109,37 @@ def limits(recent: Iterable[Term], bits: int) -> list[Term]:
         inner = condition.args[0] if condition.op == "not" else condition
         if inner.op not in COMPARISONS:
             continue
-        for side in inner.args:
+        for side in (*inner.args, *_solved(inner)):
             if 1 < side.width <= bits and side.op != "const":
                 found[t.zext(side, bits)] = None
     return [*found][:MOST_LIMITS]
 
 
-def guesses(values: Sequence[tuple[Term, Term, int]], recent: Iterable[Term], bits: int) -> Iterator[tuple[Term, Term]]:
+def _solved(comparison: Term) -> Iterator[Term]:
+    """What a part of one side is when both are equal: compilers test n ^ i = k where n ^ k = i was meant."""
+    if comparison.op == "eq":
+        for side, other in (comparison.args, comparison.args[::-1]):
+            if side.op == "xor":
+                yield from (t.bxor(other, part) for part in side.args)
+
+
+def _folded(recent: Iterable[Term], now: Term, bits: int) -> Iterator[Term]:
+    """What a counter may have been compared with whose value was certain, so that only "x != k" is left of it: what
+    differs from x as the counter differs from k, in its bits or by a number."""
+    tests = [condition.args[0] for condition in recent if condition.op == "not" and condition.args[0].op == "eq"]
+    for test in tests[:MOST_FOLDED]:
+        value, number = test.args if test.args[1].op == "const" else test.args[::-1]
+        if 1 < value.width <= bits and number.op == "const" and now.data >> value.width == 0 and now.data != number.data:
+            yield t.zext(t.bxor(value, t.const(number.data ^ now.data, value.width)), bits)
+            yield t.zext(t.sub(value, t.const(number.data - now.data, value.width)), bits)
+
+
+def guesses(values: Sequence[tuple[Term, Term, int]], recent: Sequence[Term], bits: int) -> Iterator[tuple[Term, Term]]:
     """Bounds of (what stands for a counter, its value now, its step): as said of the first, and of the second."""
+    counters = [value for value in values if value[0].width == bits][:MOST_COUNTED]
     for limit in limits(recent, bits):
-        for new, now, step in [value for value in values if value[0].width == bits][:MOST_COUNTED]:
+        for new, now, step in counters:
             yield (t.ult(new, limit), t.ult(now, limit)) if step > 0 else (t.ult(limit, new), t.ult(limit, now))
+    for new, now, step in counters:
+        if step > 0 and now.op == "const":
+            yield from ((t.ult(new, limit), t.ult(now, limit)) for limit in _folded(recent, now, bits))
