@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import z3
@@ -80,11 +81,9 @@ def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
     global _shared
     _shared = checker, effort
     places = range(-1, len(checker.locations))
-    if (jobs := min(effort.jobs, len(places) // checker.few)) <= 1:
-        yield from map(_check_place, places)
-        return
-    for result in in_forks(jobs, _check_place, places, min(4, checker.few)):
-        yield result or ("a process that shared the work was killed", "unknown", 0)
+    jobs = min(effort.jobs, len(places) // checker.few)
+    results = in_forks(jobs, _check_place, places, min(4, checker.few)) if jobs > 1 else map(_check_place, places)
+    yield from (result or ("a process that shared the work was killed", "unknown", 0) for result in results)
 
 
 def _check_place(number: int) -> Result:
@@ -112,17 +111,16 @@ def refuted(obligation: Obligation, effort: Effort) -> str:
         return "unsat"
     formulas = tuple(formula for formula in obligation.formulas if formula is not True)
     obligation = replace(obligation, formulas=formulas if effort.second else _rewritten(formulas))
-    for share in (0.005, 0.02, 1.0):
+    for share in (0.0, 0.005, 0.02, 1.0):
         timeout = max(0.1, share * effort.timeout)
-        for make in (z3.SimpleSolver, z3.Solver):
+        for make in (z3.SimpleSolver, z3.Solver) if share else (z3.SimpleSolver,):
             if make is z3.Solver and share < 0.02 and not effort.second and _is_equal_as_polynomials(formulas):
                 return "unsat"
             solver = make()
             if (answer := _z3(obligation, solver, timeout)) != "unknown":
-                is_asked = answer == "unsat" and effort.second
-                return _bitwuzla(solver.to_smt2(), effort.timeout) if is_asked else answer
+                return _bitwuzla(solver.to_smt2(), effort.timeout) if effort.second and answer == "unsat" else answer
         # Not all bytes that are known may have been stated: only a refutation counts.
-        if _bitwuzla(solver.to_smt2(), max(timeout, (0.02 if share < 0.02 else 0.3) * effort.timeout)) == "unsat":
+        if _bitwuzla(solver.to_smt2(), max(6 * timeout, 0.3 * share * effort.timeout)) == "unsat":
             return "unsat"
     return "unknown"
 
@@ -144,11 +142,13 @@ def _is_equal_as_polynomials(formulas: Sequence[Formula]) -> bool:
     if all(any(z3.is_bv_value(x) and x.as_long().bit_count() == 1 for x in factors) for factors in products):
         return False  # Only shifts.
     named = [(term, z3.FreshConst(term.sort())) for term in sums]
-    equations = [name == z3.substitute(term, *(x for x in named if x[1] is not name)) for term, name in named]
-    rest = _rewritten([*(z3.substitute(formula, *named) for formula in formulas), *equations])
-    words = [(term, z3.FreshConst(term.sort())) for term in parts([*rest]) if is_word(term)]
-    rest = _rewritten([z3.substitute(f, *words) for f in rest], "solve-eqs", z3.With("simplify", som=True))
-    return any(map(z3.is_false, rest))
+    both = z3.And([x == x for term in sums for x in term.children()] + [*formulas])
+    rest = iter(z3.substitute(both, *named).children())
+    equations = [name == reduce(term.decl(), [next(rest).arg(0) for _ in term.children()]) for term, name in named]
+    whole = z3.And(_rewritten([*equations, *rest]))
+    words = [(term, z3.FreshConst(term.sort())) for term in parts([whole]) if is_word(term)]
+    left = _rewritten([z3.substitute(whole, *words)], "solve-eqs", z3.With("simplify", som=True))
+    return any(map(z3.is_false, left))
 
 
 def _z3(obligation: Obligation, solver: Any, timeout: float) -> str:

@@ -122,7 +122,9 @@ class Joins:
             alike = self._alike(a, b, bits, where)
             if alike is not None:
                 return alike
-        if self._gate is not None and ((is_choice(a) and is_choice(b)) or _are_flags(a, b, bits) or self._are_kept(a, b)):
+        if self._gate is not None and (
+            (is_choice(a) and is_choice(b)) or _are_flags(a, b, bits) or self._are_kept(a, b)
+        ):
             self._origin(where)
             return as_value(t.ite(self._gate, as_term(a, bits), as_term(b, bits)))
         found = self._pairs.get((bits, a, b))

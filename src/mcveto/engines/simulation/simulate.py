@@ -35,7 +35,7 @@ from mcveto.engines.simulation.apart import Item, KeptApart, changed
 from mcveto.engines.simulation.arrivals import settle
 from mcveto.engines.simulation.checkpoints import Checkpoint, Key, Refined, Slot, addresses, again, left
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
-from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
+from mcveto.engines.simulation.coarse_memory import Unknowns
 from mcveto.engines.simulation.deciding_flags import flags_read
 from mcveto.engines.simulation.directed import MOST_BLOCKS, DirectedSearch, Node
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit

@@ -129,7 +129,12 @@ def _folded(recent: Iterable[Term], now: Term, bits: int) -> Iterator[Term]:
     tests = [condition.args[0] for condition in recent if condition.op == "not" and condition.args[0].op == "eq"]
     for test in tests[:MOST_FOLDED]:
         value, number = test.args if test.args[1].op == "const" else test.args[::-1]
-        if 1 < value.width <= bits and number.op == "const" and now.data >> value.width == 0 and now.data != number.data:
+        if (
+            1 < value.width <= bits
+            and number.op == "const"
+            and now.data >> value.width == 0
+            and now.data != number.data
+        ):
             yield t.zext(t.bxor(value, t.const(number.data ^ now.data, value.width)), bits)
             yield t.zext(t.sub(value, t.const(number.data - now.data, value.width)), bits)
 
