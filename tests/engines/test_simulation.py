@@ -105,7 +105,7 @@ SMALL = [t.var(name, 4) for name in ("p", "q")]
 small_sums = st.builds(lambda v, n: t.add(v, t.const(n, 4)), st.sampled_from(SMALL), st.integers(0, 15))
 small_conditions = st.builds(
     lambda compare, one, other, holds: compare(one, other) if holds else t.bnot(compare(one, other)),
-    st.sampled_from([t.ult, t.ule, t.eq]),
+    st.sampled_from([t.ult, t.ule, t.eq, t.slt, t.sle]),
     small_sums,
     st.one_of(small_sums, st.integers(0, 15).map(lambda n: t.const(n, 4))),
     st.booleans(),

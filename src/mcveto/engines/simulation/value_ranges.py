@@ -116,22 +116,25 @@ def _read(conjunct: Term, holds: bool, limits: dict[Term, Range]) -> None:
     if conjunct.op == "not":
         _read(conjunct.args[0], not holds, limits)
         return
-    if conjunct.op not in ("ult", "ule", "eq"):
+    if conjunct.op not in ("ult", "ule", "eq", "slt", "sle"):
         return
     a, b = conjunct.args
+    top = (1 << a.width) - 1
     if conjunct.op == "eq":
         if a.op == "const" or b.op == "const":
             known, other = (a, b) if a.op == "const" else (b, a)
             if holds:
                 _limit(other, known.data, known.data, limits)
-            elif not known.data and other.width > 1:
-                _limit(other, 1, (1 << other.width) - 1, limits)
+            elif known.data in (0, top) and other.width > 1:
+                _limit(other, int(not known.data), top - bool(known.data), limits)
         return
-    strict = conjunct.op == "ult"
+    strict = conjunct.op in ("ult", "slt")
     if not holds:
         a, b, strict = b, a, not strict
-    top = (1 << a.width) - 1
-    if b.op == "const":
+    if conjunct.op in ("slt", "sle"):
+        if a.op == "const" and a.data + strict <= top >> 1:
+            _limit(b, a.data + strict, top >> 1, limits)  # what is greater than a number that is not negative
+    elif b.op == "const":
         _limit(a, 0, b.data - strict, limits)
     elif a.op == "const":
         _limit(b, a.data + strict, top, limits)
