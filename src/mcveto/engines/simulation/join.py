@@ -11,6 +11,7 @@ are dropped. All of this only ever adds states.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from itertools import accumulate
 from math import gcd
 from typing import cast
 
@@ -502,6 +503,12 @@ class Joins:
         def match(a: Value, b: Value, bits: int) -> bool:
             if isinstance(a, int):
                 return isinstance(b, int) and a == b
+            if a.op == "concat":
+                cuts = accumulate(part.width for part in reversed(a.args))
+                pieces = zip(reversed(a.args), cuts, strict=True)
+                whole = as_term(b, bits)
+                cut = [(part, t.extract(whole, end - 1, end - part.width)) for part, end in pieces]
+                return all(match(part, as_value(piece), part.width) for part, piece in cut)
             element = element_of(a)
             if element is not None and a.args[0].op == "var" and a.args[0] not in tables:
                 index = index_of(b, *element, bits)
