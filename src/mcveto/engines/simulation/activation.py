@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from mcveto.engines.simulation.directed import Node
 
 NARROW = 0xFFFF
+# Bits of a register that holds the outcome of a comparison.
+FLAGS = 8
 Where = tuple[int, Calls | None]
 
 
@@ -142,6 +144,8 @@ class General:
             if element is not None and is_address:
                 index = self._atom(value.args[0])
                 known = as_value(t.add(t.mul(index, t.const(element[0], bits)), t.const(element[1], bits)))
+            elif value.op == "zext" and bits <= FLAGS:
+                known = t.zext(self._atom(value.args[0]), bits)
             else:
                 known = self._atom(value)
             self._known[value] = known

@@ -47,6 +47,9 @@ def renaming(a: Term, b: Term, with_bits: bool = False) -> dict[Term, Term] | No
             return names.get(one, one) is other
         if one.width != other.width or one.op == "const":
             return False
+        if with_bits and one.op == "not":
+            # A condition and its opposite have one name.
+            return match(one.args[0], t.bnot(other))
         if one.args and (one.op, one.data, len(one.args)) == (other.op, other.data, len(other.args)):
             before = dict(names)
             if all(match(*pair) for pair in zip(one.args, other.args, strict=True)):

@@ -10,7 +10,7 @@ are dropped. All of this only ever adds states.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import accumulate
 from math import gcd
 from typing import cast
@@ -411,8 +411,8 @@ class Joins:
     def _conjuncts(self, live: frozenset[object]) -> list[Term]:
         first = _decided(self._first.path.terms, live)
         second = _decided(self._second.path.terms, live)
-        names_first = {a: new for (_, a, b), new in self._pairs.items() if isinstance(a, Term) and _has_name(a)}
-        names_second = {b: new for (_, a, b), new in self._pairs.items() if isinstance(b, Term) and _has_name(b)}
+        names_first = _named((a, new) for (_, a, _), new in self._pairs.items())
+        names_second = _named((b, new) for (_, _, b), new in self._pairs.items())
         common = dict.fromkeys(second)
         shared = [term for term in first if term in common]
         result = [kept for term in shared for kept in self._kept(term, live)]
@@ -615,9 +615,17 @@ def _decided(terms: list[Term], live: frozenset[object]) -> list[Term]:
     return [apply(term) if term.op == "or" else term for term in terms]
 
 
-def _has_name(value: Term) -> bool:
-    """Whether paths speak of a value: a variable, or a condition."""
-    return value.op == "var" or (value.width == 1 and value.op != "const")
+def _named(pairs: Iterable[tuple[Value, Term]]) -> dict[Term, Term]:
+    """The new names of what paths speak of: variables, and conditions with their opposites."""
+    names: dict[Term, Term] = {}
+    for value, new in pairs:
+        if isinstance(value, int) or value.op == "const":
+            continue
+        if value.op == "var" or value.width == 1:
+            names[value] = new
+        if value.op != "var" and value.width == 1:
+            names[t.bnot(value)] = t.bnot(new)
+    return names
 
 
 def _are_flags(a: Value, b: Value, bits: int) -> bool:

@@ -286,6 +286,10 @@ class Summaries:
             if general.op == "var":
                 term = as_term(value, width)
                 return names.setdefault(general, term) is term
+            if general.op == "zext":
+                whole = as_term(value, width)
+                term = t.extract(whole, general.args[0].width - 1, 0)
+                return t.zext(term, width) is whole and names.setdefault(general.args[0], term) is term
             if frames.frame in general.args:
                 return Substitution({frames.frame: names[frames.frame]}).apply(general) is as_term(value, width)
             element = element_of(general)
