@@ -119,6 +119,10 @@ class Joins:
     def _value(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value:
         if a is b or (type(a) is int and a == b and type(b) is int):
             return a
+        if not self._is_loop:
+            a, b = _settled(a, self._first.path), _settled(b, self._second.path)
+            if isinstance(a, int) and a == b:
+                return a
         if bits <= FLAGS or (is_choice(a) and is_choice(b)):
             alike = self._alike(a, b, bits, where)
             if alike is not None:
@@ -626,6 +630,20 @@ def _named(pairs: Iterable[tuple[Value, Term]]) -> dict[Term, Term]:
         if value.op != "var" and value.width == 1:
             names[t.bnot(value)] = t.bnot(new)
     return names
+
+
+def _settled(value: Value, path: Path) -> Value:
+    """A flag, as a number if the path says which one it is."""
+    if isinstance(value, int):
+        return value
+    bit = value.args[0] if value.op == "lin" and len(value.args) == 1 else value
+    if bit.op != "zext" or bit.args[0].width != 1:
+        return value
+    condition = bit.args[0]
+    for is_set in (condition, t.bnot(condition)):
+        if all(map(path.holds, is_set.args if is_set.op == "and" else (is_set,))):
+            return as_value(Substitution({condition: t.TRUE if is_set is condition else t.FALSE}).apply(value))
+    return value
 
 
 def _are_flags(a: Value, b: Value, bits: int) -> bool:
