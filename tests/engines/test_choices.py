@@ -185,6 +185,8 @@ def test_conditions_that_differ() -> None:
     one, other = t.extract(t.add(X, Y), 9, 9), t.extract(Z, 9, 9)
     assert renaming(compared(one), compared(other)) is None
     assert renaming(compared(one), compared(other), True) == {one: other}
+    # Where one is the opposite of the other, that is the only name as well.
+    assert renaming(compared(one), compared(t.bnot(other)), True) == {one: t.bnot(other)}
 
 
 LOCKS = """
@@ -263,14 +265,99 @@ void program(void) {
 }
 """
 
+DEVICES = """
+struct device { word flags; struct lock lock; byte mode, buffer[32]; word table[16], stat, error; };
+static struct device devices[8];
+OPAQUE int serve(struct device *d, word a, word b);
+void program(void) {
+  for (;;) {
+    word c = (word)choice(), a = (word)choice(), b = (word)choice();
+    struct device *d = &devices[(word)choice() & 7];
+    if (c == 999) break;
+    if (c < 2) serve(d, a, b);
+  }
+}
+"""
+# One request may keep the lock of its device; a later one for the same device shows it.
+SERVED = """
+int serve(struct device *d, word a, word b) {
+  int locked = 0;
+  switch (a & 3) {
+    case 0: take(&d->lock), locked = 1; break;
+    case 1: b += 3; break;
+    case 2: take(&d->lock), locked = !BUG; break;
+    default: return 0;
+  }
+  for (int i = 0; i < 5; i++) b += d->buffer[i] ^ a;
+  if (b < a) d->stat++; else d->error = b;
+  if (locked) give(&d->lock);
+  return 1;
+}
+"""
+# The mode is read again behind a loop.
+MODES = """
+int serve(struct device *d, word a, word b) {
+  d->mode = (byte)(a & 3);
+  if (d->mode == 2) take(&d->lock);
+  for (int i = 0; i < 7; i++) a += d->buffer[i] ^ a;
+  d->stat = a;
+  if (BUG && b == 77) d->mode = 1;
+  if (d->mode == 2) give(&d->lock);
+  return 1;
+}
+"""
+# What decides is one bit of different values on different ways, and later only a flag; a loop with an end by bits.
+WANTED = """
+static struct lock lock;
+int serve(struct device *d, word a, word b) {
+  switch (a & 7) {
+    case 0: b++; break;
+    case 1: b = 0; break;
+    case 3: d->stat += b; break;
+    case 5: b <<= 2;  // and
+    case 6: b ^= 0x55; break;
+  }
+  int is_wanted = (b & 4) != 0;
+  if (is_wanted) take(&lock);
+  for (word i = 0; i < ((a ^ 0x34) & 15); i++) d->buffer[i & 31] = (byte)(b + i);
+  if (BUG ? b & 4 && a != 0x4320 : is_wanted) give(&lock);
+  return 1;
+}
+"""
+# A long condition, on two ways that meet before it is asked again.
+MET = """
+static struct lock lock;
+int serve(struct device *d, word a, word b) {
+  word x, y = b + 1;
+  if (5 * y < 2237) x = d->table[((353 & y) ^ 2) & 15];
+  else d->table[15] = 0, x = 19 * (a >> 3);
+  int is_wanted = y == x && (b & 4);
+  if (is_wanted) take(&lock);
+  for (word i = 0; i < (x & 15); i++) d->buffer[i] = (byte)(y + i);
+  if (BUG ? y == x && (b & 12) == 4 : is_wanted) give(&lock);
+  return 1;
+}
+"""
 
-@pytest.mark.parametrize("text", [ORDERED, OPENED, CHAINED], ids=["ordered", "opened", "chained"])
+
+SHAPES = {
+    "ordered": ORDERED,
+    "opened": OPENED,
+    "chained": CHAINED,
+    "served": DEVICES + SERVED,
+    "modes": DEVICES + MODES,
+    "wanted": DEVICES + WANTED,
+    "met": DEVICES + MET,
+}
+
+
+@pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("is_wrong", [False, True], ids=["fix", "bug"])
 def test_locks_that_inputs_choose(text: str, is_wrong: bool, tmp_path: Path) -> None:
     large_driver = importlib.import_module("large_driver")
     whole = f"#define BUG {int(is_wrong)}\n{LOCKS}{text}"
     spec = large_driver.compile_driver(tmp_path, "driver", whole, "O1", {})
-    verdict = simulate(load_program(None, load_spec(str(spec))), 120.0, is_recorded=False)
+    verdict = simulate(load_program(None, load_spec(str(spec))), 60.0, is_recorded=False)
     assert verdict.kind == ("violated" if is_wrong else "proved")
 
 

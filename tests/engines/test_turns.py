@@ -57,7 +57,7 @@ def test_what_counts_is_where_its_turn_says(start: object, step: int, x: int, y:
 def test_guesses_say_the_same_of_what_is_and_what_stands_for_it(grows: bool, size: int, x: int, now: int) -> None:
     step = size if grows else -size
     said = [*guesses([(TURN, t.const(now, 8), step)], [t.bnot(t.eq(X, t.const(3, 8))), t.ult(Y, X)], 8)]
-    assert len(said) == 2
+    assert len(said) == (4 if grows and now != 3 else 2)
     for general, present in said:
         assert evaluated(general, x=x, y=x, turn=now) == evaluated(present, x=x, y=x)
 
@@ -117,6 +117,20 @@ LOOPS = {
 	movb	$7, buffer(%ecx)
 	incl	%ecx
 	cmpl	%edx, %ecx
+	jne	.Lagain
+""",
+    # The same, tested by its bits: n ^ 4 with n ^ 4 ^ i = 4, as compilers fold it.
+    "bits": """
+	xorl	$4, %edx
+	cmpl	$4, %edx
+	je	.Lend
+	xorl	%ecx, %ecx
+.Lagain:
+	movb	$7, buffer(%ecx)
+	incl	%ecx
+	movl	%edx, %eax
+	xorl	%ecx, %eax
+	cmpl	$4, %eax
 	jne	.Lagain
 """,
     # From the end to the beginning, with another pointer that runs the other way.

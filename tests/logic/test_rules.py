@@ -140,6 +140,8 @@ def test_terms_are_shared_and_widths_checked() -> None:
         (popcount(k(0xFF), 8), k(8, 8)),
         (lzcount(k(1), 32), k(31)),
         (lzcount(k(0), 32), k(32)),
+        (lshr(lzcount(x, 32), k(5)), zext(eq(x, k(0)), 32)),
+        (extract(lzcount(b8, 32), 31, 4), k(0, 28)),
         (concat(sext(p, 8), sext(p, 8)), sext(p, 16)),
         # bitwise
         (band(x, k(0xFF)), zext(extract(x, 7, 0), 32)),
