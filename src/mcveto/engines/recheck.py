@@ -1,7 +1,8 @@
 """Before an exhausted exploration is called a proof: every way that was left out is refuted again.
 
 The exploration was done with bitwuzla first; here z3 is asked, and bitwuzla (a new instance) only where z3 cannot
-decide soon: products are hard for it, and a program has hundreds of such ways. What is asked are the conjuncts that sufficed, without the rest of their path.
+decide soon: products are hard for it, and a program has hundreds of such ways. What is asked are the conjuncts that
+sufficed, without the rest of their path.
 """
 
 from __future__ import annotations
