@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from mcveto.engines.domain import as_term
 from mcveto.engines.memory import ByteOf
-from mcveto.engines.simulation.join import _extent
+from mcveto.engines.path import KeyTable
+from mcveto.engines.path import Path as Conditions
+from mcveto.engines.simulation.join import _are_flags, _extent, _named, _settled
 from mcveto.engines.simulation.simulate import simulate
 from mcveto.engines.simulation.turns import Turns, counted, guesses, renamed, step_between
 from mcveto.logic import terms as t
@@ -171,3 +173,28 @@ def test_a_byte_beside_others_that_become_unknown_is_joined_by_itself() -> None:
     assert _extent(0x103, known, {**known, mode: 3, 0x103: 1}, space) == (mode, 4), "numbers are words"
     word = {0x100 + i: ByteOf(t.var("w", 32), i) for i in range(4)}
     assert _extent(0x103, known, word, space) == (mode, 4)
+
+
+def test_flags_that_a_path_decides_are_numbers() -> None:
+    path = Conditions(KeyTable(t.memory("mem", 32)))
+    small, even = t.ult(X, t.const(9, 8)), t.bnot(t.extract(Y, 0, 0))
+    path.add(small)
+    path.add(even)
+    assert _settled(t.zext(small, 32), path) == 1 and _settled(t.zext(t.bnot(even), 32), path) == 0
+    assert _settled(t.mul(t.zext(small, 32), t.const(4, 32)), path) == 4
+    assert _settled(t.zext(t.conj([small, even]), 32), path) == 1, "the path says its parts"
+    open_one = t.zext(t.eq(X, t.const(3, 8)), 32)
+    assert _settled(open_one, path) is open_one and _settled(7, path) == 7
+    assert _settled(t.zext(X, 32), path) is t.zext(X, 32), "no flag"
+
+
+def test_a_condition_that_gets_a_name_gives_its_opposite_one() -> None:
+    bit, flag = t.extract(X, 2, 2), t.var("flag", 1)
+    names = _named([(t.bnot(bit), flag), (X, Y), (t.add(X, Y), Y), (3, Y)])
+    assert names == {t.bnot(bit): flag, bit: t.bnot(flag), X: Y}
+
+
+def test_outcomes_of_comparisons_are_short() -> None:
+    outcome = t.concat(t.zext(t.ult(X, Y), 7), t.eq(X, Y))
+    assert _are_flags(outcome, 4, 8) and not _are_flags(outcome, X, 8), "a variable is renamed"
+    assert not _are_flags(t.zext(outcome, 32), 4, 32)
