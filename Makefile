@@ -38,7 +38,7 @@ test-slow: install
 # Random programs with known truth against every engine, for SECONDS; wrong verdicts end up in tests/regressions.
 SECONDS ?= 600
 campaign: install
-	$(PY) tools/campaign.py --seconds $(SECONDS)
+	$(PY) tools/campaign.py --seconds $(SECONDS) --jobs $(JOBS)
 
 # Random C, compiled for every instruction set, against native runs of every input.
 campaign-c: install

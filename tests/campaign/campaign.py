@@ -12,6 +12,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +48,23 @@ class Counts:
     verdicts: Counter[tuple[Choice, str, str]] = field(default_factory=Counter)
     flavours: Counter[tuple[str, str]] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
-    seconds: defaultdict[Choice, float] = field(default_factory=lambda: defaultdict(float))
+    seconds: defaultdict[Choice, float] = field(default_factory=partial(defaultdict, float))
     crosschecked: int = 0
     disputed: list[str] = field(default_factory=list)
     wrong: list[Wrong] = field(default_factory=list)
+
+    def add(self, other: Counts) -> None:
+        """Counts what happened elsewhere too."""
+        self.programs += other.programs
+        self.truths += other.truths
+        self.verdicts += other.verdicts
+        self.flavours += other.flavours
+        self.reasons += other.reasons
+        for choice, seconds in other.seconds.items():
+            self.seconds[choice] += seconds
+        self.crosschecked += other.crosschecked
+        self.disputed += other.disputed
+        self.wrong += other.wrong
 
     def lines(self) -> Iterator[str]:
         total = sum(self.programs.values())

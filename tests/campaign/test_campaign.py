@@ -18,7 +18,8 @@ from mcveto.program.program import Program
 from mcveto.search import Question, search
 from mcveto.verdict import Verdict
 
-from .campaign import Wrong, minimal, run_campaign, save
+from . import side_by_side
+from .campaign import Counts, Wrong, minimal, run_campaign, save
 from .generate import ENCODERS, FLAVOURS, ISAS, RandomProgram, random_program
 from .items import CODE, END_ADDRESSES, Item, assemble, from_text, to_text
 from .judge import Choice, ask, check_truth, choices
@@ -59,6 +60,22 @@ def test_no_verdict_is_wrong_on_many(isa: str) -> None:
     assert [wrong.answered.wrong for wrong in counts.wrong] == []
     assert counts.disputed == []
     assert "crash" not in {kind for _, _, kind in counts.verdicts}
+
+
+def test_processes_side_by_side_count_like_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same programs, truths and numbers of questions; what a verdict is may depend on the time it was given."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])
+    monkeypatch.setattr(side_by_side, "BATCH", 6)
+    plan = side_by_side.Plan(first=0, programs=10, seconds=600.0, limit=0.1, per_program=1, jobs=2)
+    assert [list(batch) for batch in plan.batches()] == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9]]
+    progress: list[int] = []
+    counts = side_by_side.run_plan(plan, lambda counts: progress.append(sum(counts.programs.values())))
+    alone = Counts()
+    for batch in plan.batches():
+        alone.add(run_campaign(iter(batch), seconds=0.1, per_program=1, crosscheck=0))
+    assert (counts.programs, counts.truths) == (alone.programs, alone.truths)
+    assert sum(counts.verdicts.values()) == 10 and counts.wrong == []
+    assert progress[-1] == 10 and len(progress) == 2
 
 
 class Caught(Exception):
