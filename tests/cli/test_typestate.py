@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from .conftest import Call
@@ -44,6 +46,49 @@ def test_every_instruction_set(call: Call, target: str) -> None:
         ("handles-WRONG-1", FILES, 10),
     ]:
         assert verify(call, target, name, *options)[0] == expected, name
+
+
+# A driver that takes the variant of a lock which saves the state of interrupts, and gives it back or not.
+VARIANT = """
+    .text
+    .globl main
+    .type main, @function
+main:
+    subl $28, %esp
+    movl $8, (%esp)
+    call spin_lock_irqsave
+    UNLOCK
+    xorl %eax, %eax
+    addl $28, %esp
+    ret
+    .size main, .-main
+"""
+# The variant itself, by the lock that everybody knows.
+DEFINED = """
+    .type spin_lock_irqsave, @function
+spin_lock_irqsave:
+    jmp 1f
+1:  subl $12, %esp
+    movl 16(%esp), %eax
+    movl %eax, (%esp)
+    call spin_lock
+    addl $12, %esp
+    ret
+    .size spin_lock_irqsave, .-spin_lock_irqsave
+"""
+
+
+@pytest.mark.parametrize("defined", ["", DEFINED])
+@pytest.mark.parametrize("is_given_back", [True, False])
+def test_variants_of_locks(call: Call, tmp_path: Path, defined: str, is_given_back: bool) -> None:
+    """What the file does not define counts as the lock; what it defines, by the lock it takes: not twice."""
+    text = tmp_path / "driver.s"
+    unlock = "call spin_unlock_irqrestore" if is_given_back else "jmp 2f; call spin_unlock_irqrestore; 2:"
+    text.write_text(VARIANT.replace("UNLOCK", unlock) + defined)
+    result = call("verify", str(text), "--entry", "main", *LOCK, "--timeout", "60")
+    expected = (0, "PROVED") if is_given_back else (10, "VIOLATED(lock)")
+    assert (result.code, result.out.splitlines()[0]) == expected
+    assert is_given_back or "ends with the lock held" in result.out
 
 
 def test_complaints(complain: Call) -> None:

@@ -48,6 +48,8 @@ def places(program: Program, point: Point) -> list[Place] | None:
     such symbol. Raises UsageError."""
     assert point.kind is not PointKind.SYSTEM_CALL, "system calls are watched where they are decoded"
     where = point.where
+    if point.only_undefined and where not in program.image.imports:
+        return None
     if isinstance(where, str):
         try:
             pc = code_pointer(program.image, program.decoder, where, undetermined=program.undetermined)

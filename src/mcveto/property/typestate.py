@@ -87,6 +87,9 @@ class Transition:
     line: int = field(default=0, compare=False)
 
 
+UNDEFINED = "undefined"
+
+
 class PointKind(Enum):
     CALL = "call"
     RETURN = "return"
@@ -100,9 +103,12 @@ class Point:
 
     kind: PointKind
     where: int | str
+    only_undefined: bool = False
+    """Nowhere in a file that defines the function: what it does is then seen by what it calls itself."""
 
     def __str__(self) -> str:
-        return f"{self.kind.value} {self.where if isinstance(self.where, str) else hex(self.where)}"
+        undefined = f" {UNDEFINED}" if self.only_undefined else ""
+        return f"{self.kind.value}{undefined} {self.where if isinstance(self.where, str) else hex(self.where)}"
 
 
 class Parameter(NamedTuple):

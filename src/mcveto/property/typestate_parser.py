@@ -16,10 +16,10 @@
     free -> idle  on unlock
 
 Points of a program: `call F`, `return F`, `reach A`, `syscall N`, with symbols, addresses or numbers; they can also be
-written in a transition (`on call F(x)`). Arguments are machine words; `event close(file:32)` takes the lower 32 bits of
-one, as a C int. A parameter is a name, a constant (the argument must equal it) or `_`. The
-source `*` is every state that is not an error. Guards are joined by `and`: == != and, with the sign said, <s <=s >s >=s
-<u <=u >u >=u. Values are numbers, or "texts" (on models). `#` begins a comment.
+written in a transition (`on call F(x)`); `call undefined F` is no point of a file that defines F. Arguments are machine
+words; `event close(file:32)` takes the lower 32 bits of one, as a C int. A parameter is a name, a constant (the
+argument must equal it) or `_`. The source `*` is every state that is not an error. Guards are joined by `and`: == !=
+and, with the sign said, <s <=s >s >=s <u <=u >u >=u. Values are numbers, or "texts" (on models). `#` begins a comment.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from mcveto.errors import InputFileError
 from mcveto.property.text_file import read_text
 from mcveto.property.typestate import (
     ANY,
+    UNDEFINED,
     Assignment,
     Constant,
     Event,
@@ -270,7 +271,10 @@ class _Parser:
             line.fail(f"'{number}' is no place in a program", "write an address or a symbol")
         if line.next.kind != "word":
             line.fail(f"{token.text} of what?", "e.g. call malloc, reach 0x8049012, syscall write")
-        return Point(kind, line.take().text)
+        word = line.take().text
+        if word == UNDEFINED and kind in (PointKind.CALL, PointKind.RETURN) and line.next.kind == "word":
+            return Point(kind, line.take().text, only_undefined=True)
+        return Point(kind, word)
 
     def _transition(self, line: _Line) -> None:
         sources = [self._source(line)]
