@@ -325,6 +325,7 @@ def _found(
         is_very_large = is_large(program, VERY_LARGE)
         if is_very_large or (is_auto and is_large(program)):
             from mcveto.engines.alongside import glance
+            from mcveto.engines.simulation.by_turns import simulate_twice
             from mcveto.engines.simulation.simulate import simulate
 
             found = glance(program, min(_LONGEST_GLANCE, _SHARE_OF_GLANCE * remaining()), tell) if is_auto else None
@@ -332,7 +333,10 @@ def _found(
                 return found
             share = _SHARE_IF_VERY_LARGE if is_very_large else _SHARE_OF_SIMULATION
             # The certificate of very large code would be too long for anybody who does not ask for it.
-            verdict = simulate(program, share * remaining(), tell, question.certificate or not is_very_large)
+            if is_very_large:
+                verdict = simulate(program, share * remaining(), tell, question.certificate)
+            else:
+                verdict = simulate_twice(program, share * remaining(), tell, question.certificate)
             if verdict.kind != "unknown":
                 return replace(verdict, found_by="simulation")
         elif question.engine == "cegar" and is_large(program):
@@ -393,7 +397,9 @@ def _engine(
             tell({**counts, **{name: count for name, count in counted.items() if count}}, place)
 
         # Much is decided by the first turn; then nothing else needs to be loaded.
-        alongside = Alongside(program, remaining(), report_turn, not question.self_check)
+        alongside = Alongside(
+            program, remaining(), report_turn, not question.self_check, must_record=question.certificate
+        )
         if history is None:
             decided = alongside.turn(None)
             if is_final(decided):

@@ -11,7 +11,8 @@ import pytest
 import mcveto
 from mcveto.engines import alongside, record
 from mcveto.engines.alongside import Alongside
-from mcveto.engines.simulation import simulate, size
+from mcveto.engines.simulation import size
+from mcveto.engines.simulation.simulate import Simulation
 from mcveto.program.program import Program, load_program
 from mcveto.program.spec import InputCall, PropertySpec, RegionPermissions, Spec
 from mcveto.verdict import Verdict
@@ -63,11 +64,11 @@ def test_code_of_some_size_is_simulated_when_others_had_their_time(monkeypatch: 
 def test_a_simulation_that_cannot_tell_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[float] = []
 
-    def cannot_tell(program: Program, seconds: float, *_: object) -> Verdict:
-        asked.append(seconds)
+    def cannot_tell(_: Simulation, until: float) -> Verdict:
+        asked.append(until - time.monotonic())
         return Verdict("unknown", reason="may be reached")
 
-    monkeypatch.setattr(simulate, "simulate", cannot_tell)
+    monkeypatch.setattr(Simulation, "advance", cannot_tell)
     monkeypatch.setattr(alongside, "SIMULATIONS", ((0.0, 0.0, 0.5, 0), (0.0, 0.0, 0.9, 0)))
     turns = Alongside(program("cars-signed"), 60.0)
     assert turns.turn(0.0) is None and turns.turn(0.0) is None
@@ -77,13 +78,8 @@ def test_a_simulation_that_cannot_tell_is_not_asked_again(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(("bytes_of_code", "times"), [(size.MEDIUM, 1), (size.CONSIDERABLE, 2)])
 def test_only_much_code_is_simulated_again(bytes_of_code: int, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In less there is more to be hoped for from invariants, which need the time."""
-    asked: list[float] = []
-
-    def takes_all_its_time(program: Program, seconds: float, *_: object) -> Verdict:
-        asked.append(seconds)
-        return Verdict("unknown", reason="time-out")
-
-    monkeypatch.setattr(simulate, "simulate", takes_all_its_time)
+    asked: list[Simulation] = []
+    monkeypatch.setattr(Simulation, "advance", lambda simulation, until: asked.append(simulation))
     monkeypatch.setattr(size, "is_large", lambda program, least: bytes_of_code >= least)
     at_once = tuple((0.0, 0.0, 0.0, least) for *_, least in alongside.SIMULATIONS)
     monkeypatch.setattr(alongside, "SIMULATIONS", at_once)
@@ -91,6 +87,7 @@ def test_only_much_code_is_simulated_again(bytes_of_code: int, times: int, monke
     for _ in range(3):
         assert turns._simulated() is None
     assert len(asked) == times
+    assert len(set(map(id, asked))) == 1, "it goes on where it was"
 
 
 # ecx = 0; do { [0x2000 + ecx] = ecx; ecx++; } while (ecx != 3000); if ([0x2005] != 5) target; hlt

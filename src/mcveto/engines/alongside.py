@@ -26,6 +26,7 @@ from mcveto.verdict import Verdict
 
 if TYPE_CHECKING:
     from mcveto.engines.cegar.turns import PredicateTurns
+    from mcveto.engines.simulation.by_turns import SimulatedByTurns
 
     Partner: TypeAlias = Exploration | LongRuns | FarPaths | PredicateTurns
 
@@ -79,7 +80,9 @@ def is_final(verdict: Verdict | None) -> bool:
     simulation is long because the code is."""
     if verdict is None or verdict.kind != "proved":
         return verdict is not None
-    if not isinstance(verdict.proof, PathProof) or verdict.found_by == "simulation":
+    if verdict.found_by == "simulation":
+        return True
+    if not isinstance(verdict.proof, PathProof):
         return verdict.proof is not None
     return not verdict.proof.is_bulky()
 
@@ -93,14 +96,21 @@ def glance(program: Program, seconds: float, report: Report | None = None) -> Ve
 
 class Alongside:
     def __init__(
-        self, program: Program, seconds: float, report: Report | None = None, must_recheck: bool = True
+        self,
+        program: Program,
+        seconds: float,
+        report: Report | None = None,
+        must_recheck: bool = True,
+        must_record: bool = False,
     ) -> None:
-        """`must_recheck`: no checker will look at a proof later."""
+        """`must_recheck`: no checker will look at a proof later; `must_record`: somebody asked for a certificate."""
         self._program = program
         self._report = report
         self._begun = time.monotonic()
         self._deadline = self._begun + seconds
         self._simulations = list(SIMULATIONS)
+        self._simulation: SimulatedByTurns | None = None
+        self._must_record = must_record
         self._states = FIRST_STATES
         self._is_first = True
         self._must_follow = False
@@ -185,16 +195,15 @@ class Alongside:
         if not size.is_large(self._program, least):
             self._simulations = []
             return None
-        from mcveto.engines.simulation.simulate import simulate
-
         del self._simulations[0]
-        end = now + share * (self._deadline - now)
-        found = simulate(self._program, end - now, self._report)
-        if found.kind != "unknown":
-            return replace(found, found_by="simulation")
-        if time.monotonic() < end:
-            self._simulations = []  # The next one would end the same way.
-        return None
+        if self._simulation is None:
+            from mcveto.engines.simulation.by_turns import SimulatedByTurns
+
+            self._simulation = SimulatedByTurns(self._program, self._deadline, self._report, self._must_record)
+        found = self._simulation.advance(now + share * (self._deadline - now))
+        if found is not None:
+            self._simulations, self._simulation = [], None
+        return replace(found, found_by="simulation") if found is not None and found.kind != "unknown" else None
 
     def after(self, first: Verdict | None) -> Callable[[float | None], Verdict | None]:
         """Turns of which the first has been taken already and found `first`."""

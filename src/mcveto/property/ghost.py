@@ -255,8 +255,8 @@ class _Compiler:
                 continue
             there = places(program, point)
             if there is None and not is_given and point == _END and program.spec.entry is not None:
-                # A function that somebody wants to look at by itself is all of the program; it may serve for ever, which
-                # is nothing to conclude from the entry of a file: another function may end the process.
+                # A function that somebody wants to look at by itself is all of the program; it may serve for ever. Of
+                # the entry of a file that says nothing: another function may end the process.
                 there = places(program, replace(point, where=program.entry))
                 there = None if not there and program.entry == program.image.entry else there
             is_there = is_there or there is not None

@@ -64,16 +64,20 @@ MOST_GUESSED = 4
 MOST_SEARCHES = 6
 MOST_GLANCES = 20
 MOST_DOUBTFUL = 3
-# Instructions that are executed again, and how many of them are as dear as a block of a search.
+# Instructions that are executed again, and how many of them are as dear as a block of a search. A search has a part of
+# the time of the turn, or of so much of all that is left.
 FAR_BACK = 4000
 GLANCE = 2
 SHARE_OF_SEARCH = 0.5
 SHARE_OF_GLANCE = 0.1
+LEAST_SHARE = 0.1
 STRETCH = 2000
 MOST_CHECKPOINTS = 16
 DEEPEST_RECURSION = 12
 # Instructions; what a turn costs that is made once more because a guess was wrong.
 LONG_TURN = 20_000
+# Of the time left, to ask again what a proof rests on.
+SHARE_OF_RECHECK = 0.3
 # Variables, and the part of all of them, that were made lately.
 LATELY = 5000
 SHARE_OF_LATELY = 10
@@ -98,7 +102,8 @@ class Simulation:
     def __init__(self, program: Program, code: Blocks, deadline: float, report: Report | None) -> None:
         self._program = program
         self._started = time.monotonic()
-        self._deadline = deadline
+        self._deadline = self._until = deadline
+        self._has_begun = False
         self._report = report
         self._hits: dict[Key, int] = {}
         self._doubtful: set[Key] = set()
@@ -150,15 +155,26 @@ class Simulation:
         self._executor.recorder.give_up()
 
     def run(self) -> Verdict:
+        found = self.advance(self._deadline)
+        return found if found is not None else self._unknown("time-out" + self._suspicion())
+
+    def _begin(self) -> None:
+        self._has_begun = True
         self._first = self._executor.initial()
         self._order.start(self._first)
         first = self._first.fork(self._first.pc, dict(self._first.registers), self._first.memory.copy(), None)
         self._order.start(first)
         first.model = self._first.model
         self._push(first, frozenset(), None)
+
+    def advance(self, until: float) -> Verdict | None:
+        """What is found by then; None if there is more to do, which the next call goes on with."""
+        self._until = min(until, self._deadline)
+        if not self._has_begun:
+            self._begin()
         while self._pool:
-            if time.monotonic() > self._deadline:
-                return self._unknown("time-out" + self._suspicion())
+            if time.monotonic() > self._until:
+                return None
             if self._executor.instructions >= self._next_checkpoint:
                 self._keep()
             key = heapq.heappop(self._pool)[2]
@@ -380,7 +396,7 @@ class Simulation:
             entry: Node = self._key(first)[1:]  # type: ignore[assignment]
             self._push(first, frozenset(), None)
             while self._pool:
-                if time.monotonic() > self._deadline:
+                if time.monotonic() > self._until:
                     return False
                 key = heapq.heappop(self._pool)[2]
                 self._explore(self._slots.pop(key), key)
@@ -488,7 +504,7 @@ class Simulation:
             raise Refined(serial)
         self._searches += 1
         if self._searches <= MOST_SEARCHES:
-            seconds = SHARE_OF_SEARCH * (self._deadline - time.monotonic())
+            seconds = self._time_to_search(SHARE_OF_SEARCH)
             least = self._executor.instructions // (2 * GLANCE)
             found = self._search(node, seconds, None if self._asks_all else MOST_BLOCKS, least)
             if found is not None:
@@ -529,7 +545,12 @@ class Simulation:
         if cost < FAR_BACK or self._glances >= MOST_GLANCES:
             return None
         self._glances += 1
-        return self._search(node, SHARE_OF_GLANCE * (self._deadline - time.monotonic()), cost // GLANCE)
+        return self._search(node, self._time_to_search(SHARE_OF_GLANCE), cost // GLANCE)
+
+    def _time_to_search(self, share: float) -> float:
+        """A turn that is nearly over must not be the reason that nothing is found: nobody looks twice."""
+        now = time.monotonic()
+        return share * max(self._until - now, LEAST_SHARE * (self._deadline - now))
 
     def _search(self, node: Node, seconds: float, most_blocks: int | None, least: int = 0) -> Verdict | None:
         search = DirectedSearch(
@@ -577,7 +598,9 @@ class Simulation:
             gaps.append("the file depends on code or data that is not in it (imports)")
         if gaps:
             return self._unknown("; ".join(gaps[:5]))
-        problem = recheck(self._queries, self._deadline)
+        # A proof in hand is worth some of the time of others.
+        now = time.monotonic()
+        problem = recheck(self._queries, max(self._until, now + SHARE_OF_RECHECK * (self._deadline - now)))
         if problem:
             return self._unknown(problem)
         proof = self._executor.recorder.proof()
