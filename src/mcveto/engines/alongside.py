@@ -3,8 +3,8 @@
 Programs whose paths all end are decided faster by following them than by any invariant, with paths kept apart (few
 long ones) or merged (many that meet); others never come to an end that way. A violation behind a long loop is found by
 simply running the program; drivers with many paths, of which few facts matter, are proved by predicates. Code of some
-size is simulated, which takes no turns: a glance in the first turn, a part of the time once the others had theirs, and
-a larger one later if it was not finished. Nobody knows beforehand, so the search for invariants hands over now and
+size is simulated: a glance in the first turn, a part of the time once the others had theirs, and
+larger ones later. Nobody knows beforehand, so the search for invariants hands over now and
 then. The first turns are counted in states, not in seconds: what is decided there is decided the same way each time.
 """
 
@@ -39,9 +39,13 @@ WEIGHTS = {"symex": 2.0, "bmc": 1.0, "cegar": 1.5}
 # seconds: there are many paths then, and what invariants cost grows with all of the code.
 FIRST_SHARE = 0.12
 LONGEST_FIRST = 10.0
-# Simulations: after so many seconds, or this part of all the time if that is less, each gets a part of the time left,
+# A simulation: after so many seconds, or this part of all the time if that is less, it gets a part of the time left,
 # where there is so much code. In a short routine it finds soon what it finds at all.
-SIMULATIONS = ((4.0, 0.1, 0.12, size.SMALL), (40.0, 0.65, 0.85, size.CONSIDERABLE))
+SIMULATIONS = (
+    (4.0, 0.1, 0.12, size.SMALL),
+    (30.0, 0.5, 0.3, size.SMALL),
+    (40.0, 0.65, 0.85, size.CONSIDERABLE),
+)
 # Routines that are proved at all are mostly proved in tenths of a second: seconds, and the part of all the time, of the
 # glance in the first turn.
 FIRST_GLANCE = (0.6, 0.05, size.ROUTINE)
