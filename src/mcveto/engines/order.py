@@ -64,6 +64,13 @@ class Function:
     def successors(self, pc: int) -> list[int]:
         return self._successors.get(pc, [])
 
+    def block(self, pc: int) -> tuple[Instruction, ...]:
+        """The code of a block, none if it cannot be told."""
+        try:
+            return self._block_at(pc) or ()
+        except MachineError:
+            return ()
+
     def _discover(self, pending: list[int]) -> None:
         while pending and len(self._successors) < MAX_BLOCKS:
             pc = pending.pop()
@@ -77,10 +84,7 @@ class Function:
             self._successors.setdefault(pc, [])
 
     def _direct(self, pc: int) -> Iterator[int]:
-        try:
-            block = self._block_at(pc)
-        except MachineError:
-            block = None
+        block = self.block(pc)
         if not block:
             return
         last = block[-1]

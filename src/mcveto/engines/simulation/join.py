@@ -24,7 +24,17 @@ from mcveto.engines.simulation.choices import MOST_NODES, is_choice, renaming
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.simulation.elements import element_of, index_of
-from mcveto.engines.simulation.turns import Turns, counted, guesses, narrowed, renamed, starts, step_between
+from mcveto.engines.simulation.turns import (
+    Turns,
+    counted,
+    guesses,
+    narrowed,
+    renamed,
+    starts,
+    step_between,
+    thresholds,
+    wider_bounds,
+)
 from mcveto.engines.simulation.value_ranges import bounds_of, values_of
 from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
@@ -64,10 +74,18 @@ class Joins:
 
     # Joining.
 
-    def joined(self, first: PathState, second: PathState, is_loop: bool, guesses: bool = True) -> PathState:
+    def joined(
+        self,
+        first: PathState,
+        second: PathState,
+        is_loop: bool,
+        guesses: bool = True,
+        numbers: tuple[int, ...] = (),
+    ) -> PathState:
         """`guesses`: whether bounds of all that a loop changes are guessed, not only of what counts slowly; a wrong
-        guess costs a turn."""
+        guess costs a turn. `numbers`: what the loop's end compares something with."""
         self._guesses = guesses
+        self._numbers = numbers
         self._pairs: dict[tuple[int, Value, Value], Term] = {}
         self._elements: dict[Pair, Term] = {}
         self._indices: list[tuple[Term, Value, Value]] = []
@@ -209,6 +227,7 @@ class Joins:
         recent = [term for term in reversed(self._second.path.terms) if term not in known]
         counters = [(new, *now) for new, now in self._counters.items()]
         said = [guess for bits in self._turn_of for guess in guesses(counters, recent, bits)]
+        self._bounds += thresholds(counters, self._numbers)
         for turn in self._turn_of.values():
             for start, step in self._began:
                 if start.width <= turn.width:
@@ -331,6 +350,7 @@ class Joins:
                 self._bounds.append(t.ule(start, new) if a < b else t.ule(new, start))
                 grows = t.signed(a, bits) < t.signed(b, bits)
                 self._bounds.append(t.sle(start, new) if grows else t.sle(new, start))
+                self._bounds += thresholds([(new, t.const(b, bits), 1 if a < b else -1)], self._numbers)
             elif high <= NARROW[-1]:
                 # A byte or half a word that was widened stays one; in such steps, bounds come to rest.
                 limit = next(limit for limit in NARROW if high <= limit)
@@ -445,8 +465,11 @@ class Joins:
             if not turns and len(changed) != 1:
                 continue
             now = Substitution({key: values[key][0] for key in turns or changed})
-            if self.implied(self._second, now.apply(term)):
-                renamed_term = Substitution({key: values[key][1] for key in turns or changed}).apply(term)
+            # A guess that was too close comes to rest at one of the numbers behind it.
+            wider = wider_bounds(term, self._numbers) if self._guesses else ()
+            held = next((bound for bound in (term, *wider) if self.implied(self._second, now.apply(bound))), None)
+            if held is not None:
+                renamed_term = Substitution({key: values[key][1] for key in turns or changed}).apply(held)
                 if self._is_live(renamed_term, live):
                     result.append(renamed_term)
         return result

@@ -38,6 +38,7 @@ from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import Unknowns
 from mcveto.engines.simulation.deciding_flags import flags_read
 from mcveto.engines.simulation.directed import MOST_BLOCKS, DirectedSearch, Node
+from mcveto.engines.simulation.exit_tests import ExitTests
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
 from mcveto.engines.simulation.join import Joins
 from mcveto.engines.simulation.relevance import Relevance
@@ -121,6 +122,7 @@ class Simulation:
         self._runner.share(code, self._executor)
         self._joins = Joins(program, self._executor, self._queries.table)
         self._order = Order(code.fixed_block, True, program.decoder.row.mode_mask)
+        self._exits = ExitTests()
         self._relevance = Relevance(program, code.fixed_block)
         self._asks_all = False
         self._asked: set[int] = set()
@@ -470,7 +472,8 @@ class Simulation:
                 return None
             if old is not None:
                 is_cheap = self._executor.instructions - self._entered.get(where, 0) < LONG_TURN
-                slot.state = self._joins.joined(old[0], state, is_loop=True, guesses=is_cheap)
+                numbers = self._exits.numbers(self._order.function(place.function), place)
+                slot.state = self._joins.joined(old[0], state, is_loop=True, guesses=is_cheap, numbers=numbers)
         self._entered[where] = self._executor.instructions
         # Executing a state uses it up.
         self._heads[where] = again(slot.state), self._executor.recorder.upcoming

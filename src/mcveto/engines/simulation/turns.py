@@ -148,3 +148,38 @@ def guesses(values: Sequence[tuple[Term, Term, int]], recent: Sequence[Term], bi
     for new, now, step in counters:
         if step > 0 and now.op == "const":
             yield from ((t.ult(new, limit), t.ult(now, limit)) for limit in _folded(recent, now, bits))
+
+
+def thresholds(values: Iterable[tuple[Term, Term, int]], numbers: Iterable[int]) -> Iterator[Term]:
+    """Bounds of counters whose values were certain so far, by numbers in the text of the loop: the closest."""
+    steps = _ladder(numbers)
+    for new, now, step in values:
+        if now.op != "const":
+            continue
+        if step > 0:
+            limit = next((number for number in steps if now.data <= number), None)
+        else:
+            limit = next((number for number in reversed(steps) if number <= now.data), None)
+        if limit is not None and limit >> new.width == 0:
+            bound = t.const(limit, new.width)
+            yield t.ule(new, bound) if step > 0 else t.ule(bound, new)
+
+
+def wider_bounds(bound: Term, numbers: Iterable[int]) -> Iterator[Term]:
+    """Bounds that say less, one after the other: thresholds of a widening."""
+    if bound.op != "ult":
+        return
+    low, high = bound.args
+    if high.op == "const":
+        for number in _ladder(numbers):
+            if high.data <= number < (1 << low.width) - 1:
+                yield t.ule(low, t.const(number, low.width))
+    elif low.op == "const":
+        for number in reversed(_ladder(numbers)):
+            if 0 < number <= low.data:
+                yield t.ule(t.const(number, low.width), high)
+
+
+def _ladder(numbers: Iterable[int]) -> list[int]:
+    """Nobody knows whether the number itself, or one beside it, is still met where the loop begins."""
+    return sorted({near for number in numbers for near in (number - 1, number, number + 1) if near >= 0})
