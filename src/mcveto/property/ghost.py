@@ -39,6 +39,7 @@ from mcveto.property.typestate import (
     Relation,
     Transition,
     Typestate,
+    state_cell,
 )
 
 _AREA = 4096
@@ -94,7 +95,7 @@ class _Compiler:
         self.row = row
         self._check()
         self.cells = {name: f"{self.prefix}_{name}" for name in automaton.variables}
-        self.state_cell = f"{self.prefix}_state"
+        self.state_cell = state_cell(number)
         # Results of comparisons with texts at the event at hand, by pointer and text.
         self._texts: dict[tuple[str, str], str] = {}
         self._found = self._all_places()

@@ -90,6 +90,11 @@ class Transition:
 UNDEFINED = "undefined"
 
 
+def state_cell(number: int) -> str:
+    """The ghost register that holds the state of the program's automaton of that number."""
+    return f"ghost{number}_state"
+
+
 class PointKind(Enum):
     CALL = "call"
     RETURN = "return"

@@ -1,8 +1,8 @@
 """What is kept apart: places whose values are part of where a state is, so that states that differ in them do not join.
 
 A place is a cell of memory, a ghost, or a register within one function. It may have a few values; one with many is a
-counter, and is joined like any other. Which places these are is found while simulating; it decides how much is known,
-never what is true.
+counter, and is joined like any other. Which places these are, other than the states of a property, is found while
+simulating; it decides how much is known, never what is true.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from mcveto.engines.simulation.directed import Values
 from mcveto.engines.state import PathState
 from mcveto.logic.terms import Term
 from mcveto.program.program import Program
+from mcveto.property.typestate import state_cell
 
 MOST_VALUES = 8
 
@@ -33,6 +34,11 @@ class KeptApart:
         self.of: dict[int | None, list[tuple[int, Item]]] = {}
         """By function, None for all: what is kept apart there, with its number."""
         self._values: dict[Item, set[object]] = {}
+        for name in map(state_cell, range(len(added))):
+            if name in added:
+                self.add(("register", layout.by_name[name].number, None))
+        self.has_states = bool(self.items)
+        """Whether there are states of a property, which are kept apart from the beginning: they decide."""
 
     def add(self, item: Item) -> None:
         number = self.items[item] = len(self.items)

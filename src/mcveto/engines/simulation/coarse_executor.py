@@ -375,6 +375,20 @@ class CoarseExecutor(Executor):
 
     # Jumps.
 
+    def _not_foreign(self, address: Term, allowed: Term) -> None:
+        read = self._read_from_table(address)
+        if read is not None:
+            entries = dict.fromkeys(self._tables[read][2])
+            if all(Substitution({read: t.const(entry, read.width)}).apply(allowed) is t.TRUE for entry in entries):
+                return
+        super()._not_foreign(address, allowed)
+
+    def _read_from_table(self, target: Term) -> Term | None:
+        """What was read from a table, if nothing else decides where a jump goes."""
+        keys = self._queries.table.of(target)
+        (key,) = keys if len(keys) == 1 else (None,)
+        return key if isinstance(key, Term) and key in self._tables else None
+
     def _enumerate(self, state: PathState, target: Term, transfer: Transfer) -> None:
         values = values_of(target, state.path, MOST_TARGETS)
         if values:
@@ -382,10 +396,10 @@ class CoarseExecutor(Executor):
             for value in values:
                 self._go(state, value, t.eq(target, t.const(value, target.width)), transfer)
             return
-        tables = [key for key in self._queries.table.of(target) if key in self._tables]
-        if self.activation is not None and not tables:
+        read = self._read_from_table(target)
+        if self.activation is not None and read is None:
             raise Unfit
-        if len(tables) != 1 or len(self._queries.table.of(target)) != 1 or not isinstance(tables[0], Term):
+        if read is None:
             state.model = None
             found = self._queries.model(state.path, (), None)
             if isinstance(found, No):
@@ -395,7 +409,6 @@ class CoarseExecutor(Executor):
             state.model = found
             super()._enumerate(state, target, transfer)
             return
-        read = tables[0]
         address, cells, entries = self._tables[read]
         places: dict[int, list[Term]] = {}
         memory = state.memory

@@ -137,10 +137,11 @@ class Joins:
     def _value(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value:
         if a is b or (type(a) is int and a == b and type(b) is int):
             return a
+        settled = _settled(a, self._first.path), _settled(b, self._second.path)
+        if isinstance(settled[0], int) and settled[0] == settled[1]:
+            return settled[0]
         if not self._is_loop:
-            a, b = _settled(a, self._first.path), _settled(b, self._second.path)
-            if isinstance(a, int) and a == b:
-                return a
+            a, b = settled
         if bits <= FLAGS or (is_choice(a) and is_choice(b)):
             alike = self._alike(a, b, bits, where)
             if alike is not None:
@@ -529,7 +530,7 @@ class Joins:
 
         def match(a: Value, b: Value, bits: int) -> bool:
             if isinstance(a, int):
-                return isinstance(b, int) and a == b
+                return _settled(b, new.path) == a
             if a.op == "concat":
                 cuts = accumulate(part.width for part in reversed(a.args))
                 pieces = zip(reversed(a.args), cuts, strict=True)

@@ -437,6 +437,8 @@ class Simulation:
     def _guess_apart(self, accesses: Accesses) -> None:
         """A flag that decides about a target will have to be kept apart: nothing need be done again, if it is from
         the beginning."""
+        if self._apart.has_states:
+            return
         flags = [*flags_read(accesses, self._program.space, self._first.memory)]
         for start, size in flags if len(flags) <= MOST_GUESSED else ():
             item: Item = ("memory", start, size, None)
