@@ -45,6 +45,9 @@ _LONGEST_CEGAR = 60.0
 _SHARE_OF_GLANCE = 0.06
 _LONGEST_GLANCE = 4.0
 
+# Of the time left, to check an invariant where a simulation may find another proof.
+_SHARE_OF_CHECK = 0.75
+
 # Every choice of the contract; those that exist are marked.
 ENGINES = {
     "dpg": True,
@@ -306,8 +309,26 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
     from mcveto.self_check import supported
 
     taken = time.monotonic() - begun
-    answer = attached.explained(supported(attached, verdict, question, remaining(), taken))
+    is_second_possible = verdict.kind == "proved" and history is None and _is_simulated(attached.program, question)
+    share = _SHARE_OF_CHECK if is_second_possible and verdict.found_by != "simulation" else 1.0
+    answer = supported(attached, verdict, question, share * remaining(), taken)
+    if share < 1 and answer.kind == "unknown" and not answer.is_internal_error and remaining() > 0:
+        # An invariant that the checker cannot decide soon: another proof of the same may be simpler.
+        from mcveto.engines.simulation.by_turns import simulate_twice
+
+        second = simulate_twice(attached.program, remaining(), tell, question.certificate)
+        if second.kind == "proved":
+            answer = supported(attached, replace(second, found_by="simulation"), question, remaining(), taken)
+    answer = attached.explained(answer)
     return replace(answer, executed=executed.executed(), followed=executed.followed())
+
+
+def _is_simulated(program: Program, question: Question) -> bool:
+    """Whether the simulation is one of the engines that are asked, and there is enough code for it."""
+    from mcveto.engines.simulation.size import SMALL, is_large
+
+    is_auto = question.engine == "dpg" and question.strategy == "auto" and question.fold == "auto"
+    return is_auto and question.alongside and is_large(program, SMALL)
 
 
 def _found(

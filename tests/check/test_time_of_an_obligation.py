@@ -10,6 +10,8 @@ import pytest
 from mcveto.check import discharge
 from mcveto.check.obligations import Obligation
 
+from .proofs import certificate_for, program_of
+
 
 class NeverConvinced:
     """A solver whose every model contradicts another byte."""
@@ -37,3 +39,12 @@ def test_a_solver_is_not_asked_beyond_its_time(monkeypatch: pytest.MonkeyPatch) 
     solver = NeverConvinced()
     assert discharge._z3(Obligation("nothing", (), ()), solver, 0.3) == "unknown"
     assert 1 <= solver.asked <= 7
+
+
+def test_the_time_for_all_holds_within_one_location() -> None:
+    name = "fig10/x86-32/share-CASE-0"
+    certificate = certificate_for(name)
+    assert certificate is not None
+    checked = discharge.check(certificate, program_of(name).image, discharge.Effort(seconds=0.0))
+    assert checked.undecided and checked.problem.startswith("not all obligations were looked at")
+    assert checked.obligations <= len(certificate.locations) + 1, "not more than one of each location"

@@ -153,12 +153,7 @@ def test_a_counted_turn_ends_where_states_take_long() -> None:
 
 def test_routines_are_simulated_for_a_moment_in_the_first_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[float] = []
-
-    def recorded(program: object, seconds: float, report: object = None, is_recorded: bool = True) -> Verdict:
-        given.append(seconds)
-        return Verdict("unknown", reason="nothing")
-
-    monkeypatch.setattr("mcveto.engines.simulation.simulate.simulate", recorded)
+    monkeypatch.setattr(Simulation, "advance", lambda _, until: given.append(until - time.monotonic()))
     monkeypatch.setattr(alongside, "LONGEST_COUNTED", 0.0)
     for name, count in (("ex6", 0), ("barber", 1)):
         given.clear()

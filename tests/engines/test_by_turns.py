@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from mcveto.engines.simulation import by_turns
 from mcveto.engines.simulation.by_turns import SimulatedByTurns, simulate_twice
 from mcveto.engines.simulation.simulate import Simulation, simulate
 from mcveto.program.program import Program
+from mcveto.search import Question, search
 from mcveto.verdict import Verdict
 
 AIR = Path(__file__).parents[2] / "examples" / "air" / "ppc32-be"
@@ -52,3 +54,19 @@ def test_what_is_not_a_proof_is_not_simulated_again(monkeypatch: pytest.MonkeyPa
 def test_no_time_is_a_time_out() -> None:
     found = simulate_twice(program("raid-poll-fix-O1"), 0.0, None, must_record=False)
     assert (found.kind, found.reason) == ("unknown", "time-out")
+
+
+@pytest.mark.parametrize("name", ["raid-poll-fix-O1", "memname-bug-O1"])
+def test_an_invariant_that_nobody_can_check_is_not_the_last_word(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the checker cannot tell, another proof is looked for; there is none where the property does not hold."""
+
+    def supported(_: object, verdict: Verdict, *__: object) -> Verdict:
+        if verdict.found_by == "simulation":
+            return replace(verdict, proof=None)
+        return replace(verdict, kind="unknown", reason="self-check: not decided", proof=None)
+
+    monkeypatch.setattr("mcveto.search._found", lambda *_: Verdict("proved", found_by="dpg"))
+    monkeypatch.setattr("mcveto.self_check.supported", supported)
+    verdict = search(lambda: program(name), Question(timeout=60)).verdict
+    expected = ("proved", "") if "fix" in name else ("unknown", "self-check: not decided")
+    assert (verdict.kind, verdict.reason) == expected

@@ -64,22 +64,20 @@ def check(certificate: Certificate, image: Image, effort: Effort) -> Checked:
                 problem, undecided = found, answer == "unknown"
             if problem and (effort.hasty or not undecided):
                 break
-            if time.monotonic() - started > effort.seconds:
-                problem, undecided = f"not all obligations were looked at in {effort.seconds:.0f} s", True
-                break
     except Rejected as error:
         problem, undecided = str(error), False
     return Checked(problem, undecided, count, time.monotonic() - started, program)
 
 
 Result = tuple[str, str, int]
-_shared: tuple[Checker, Effort] | None = None
+_shared: tuple[Checker, Effort, float] | None = None
+"""What processes share: what is checked, how, and until when."""
 
 
 def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
     """(problem or "", the solvers' answer, obligations) of the entry and of each location or procedure."""
     global _shared
-    _shared = checker, effort
+    _shared = checker, effort, time.monotonic() + effort.seconds
     places = range(-1, len(checker.locations))
     jobs = min(effort.jobs, len(places) // checker.few)
     results = in_forks(jobs, _check_place, places, min(4, checker.few)) if jobs > 1 else map(_check_place, places)
@@ -89,12 +87,14 @@ def _results(checker: Checker, effort: Effort) -> Iterator[Result]:
 def _check_place(number: int) -> Result:
     """Checks the obligations of one location or procedure (-1: of the entry)."""
     assert _shared is not None
-    checker, effort = _shared
+    checker, effort, deadline = _shared
     count = 0
     try:
         for obligation in obligations_of(checker, number):
             count += 1
-            answer = refuted(obligation, effort)
+            if (left := deadline - time.monotonic()) <= 0:
+                return f"not all obligations were looked at in {effort.seconds:.0f} s", "unknown", count
+            answer = refuted(obligation, replace(effort, timeout=min(effort.timeout, left)))
             if answer != "unsat":
                 what = "does not hold" if answer == "sat" else f"is not decided in {effort.timeout:g} s"
                 return f"{obligation.what} {what}", answer, count
@@ -187,7 +187,7 @@ def _bitwuzla(script: str, timeout: float) -> str:
     import bitwuzla
 
     options = bitwuzla.Options()
-    options.set(bitwuzla.Option.TIME_LIMIT_PER, int(1000 * timeout))
+    options.set(bitwuzla.Option.TIME_LIMIT_PER, max(1, int(1000 * timeout)))
     manager = bitwuzla.TermManager()
     parser = bitwuzla.Parser(manager, options)
     try:

@@ -185,10 +185,7 @@ class Alongside:
         longest, share, least = FIRST_GLANCE
         if not size.is_large(self._program, least):
             return None
-        from mcveto.engines.simulation.simulate import simulate
-
-        found = simulate(self._program, min(longest, share * (self._deadline - time.monotonic())), self._report)
-        return replace(found, found_by="simulation") if found.kind != "unknown" else None
+        return self._simulate(min(longest, share * (self._deadline - time.monotonic())))
 
     def _simulated(self) -> Verdict | None:
         """What a simulation finds, when it is time for one."""
@@ -200,14 +197,19 @@ class Alongside:
             self._simulations = []
             return None
         del self._simulations[0]
+        return self._simulate(share * (self._deadline - now))
+
+    def _simulate(self, seconds: float) -> Verdict | None:
+        """What the simulation finds in so many seconds, going on where it was."""
         if self._simulation is None:
             from mcveto.engines.simulation.by_turns import SimulatedByTurns
 
             self._simulation = SimulatedByTurns(self._program, self._deadline, self._report, self._must_record)
-        found = self._simulation.advance(now + share * (self._deadline - now))
-        if found is not None:
-            self._simulations, self._simulation = [], None
-        return replace(found, found_by="simulation") if found is not None and found.kind != "unknown" else None
+        found = self._simulation.advance(time.monotonic() + seconds)
+        if found is None:
+            return None
+        self._simulations, self._simulation = [], None  # It would end the same way again.
+        return replace(found, found_by="simulation") if found.kind != "unknown" else None
 
     def after(self, first: Verdict | None) -> Callable[[float | None], Verdict | None]:
         """Turns of which the first has been taken already and found `first`."""
