@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,10 +83,13 @@ def test_lists_need_to_know_where(tmp_path: Path) -> None:
         machine_counterexamples(program, find_typestate("lock"), {}, Request(1), 10.0)
 
 
-def test_a_function_that_never_returns_is_not_the_whole_program(tmp_path: Path) -> None:
+def test_a_function_that_serves_for_ever_has_no_end(tmp_path: Path) -> None:
+    """That is said; of the entry of a file it would say nothing, since another function may end the process."""
     program = defined("start: call lock\ncall unlock\nagain: jmp again", tmp_path)
+    watched = watch(program, find_typestate("lock"))
+    assert any("end nowhere (the entry never returns)" in line for line in watched.program.assumptions)
     with pytest.raises(UsageError, match="nothing that is event 'end'"):
-        watch(program, find_typestate("lock"))
+        watch(replace(program, image=replace(program.image, entry=program.entry)), find_typestate("lock"))
 
 
 @pytest.mark.parametrize(("last", "kind"), [("bl unlock", "proved"), ("b 1f; bl unlock; 1:", "violated")])

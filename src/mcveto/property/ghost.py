@@ -98,6 +98,8 @@ class _Compiler:
         self.state_cell = state_cell(number)
         # Results of comparisons with texts at the event at hand, by pointer and text.
         self._texts: dict[tuple[str, str], str] = {}
+        self._never: list[str] = []
+        """Events that are the end of a function which has none."""
         self._found = self._all_places()
         self._calls = self._uncertain_calls()
         extra = [(self.state_cell, _STATE_BYTES), *((cell, self.word) for cell in self.cells.values())]
@@ -195,6 +197,7 @@ class _Compiler:
             program.space.address_bits,
             program.space.big_endian,
         )
+        observed += [f"{event} nowhere (the entry never returns)" for event in self._never]
         note = f"property {self.automaton.name} watches {', '.join(observed) or 'nothing'}"
         reserved = f"no jump that the program computes leads to {self.area:#x}, which stands for errors of the property"
         watched = replace(
@@ -260,6 +263,7 @@ class _Compiler:
                 # the entry of a file that says nothing: another function may end the process.
                 there = places(program, replace(point, where=program.entry))
                 there = None if not there and program.entry == program.image.entry else there
+                self._never += [event] if there == [] else []
             is_there = is_there or there is not None
             if there is None and is_given:
                 raise UsageError(f"event {event}: the program has no symbol '{point.where}'")
