@@ -64,6 +64,7 @@ MOST_BLOCKS = 10_000_000
 FIRST_BLOCKS = 2000
 FIRST_FACTOR = 4
 MOST_SEEDS = 6
+MOST_COUNTED = 2000
 MOST_ANCHORS = 4
 MOST_NODES = 3000
 
@@ -223,9 +224,12 @@ class DirectedSearch:
 
     def _straight(self, real: Real) -> Verdict | None:
         """A path as its inputs lead it, as long as it can lead to the target, and until a loop begins another turn that
-        seems farther from it than a way not taken: the same inputs would lead through such a loop for ever."""
+        seems farther from it than a way not taken: the same inputs would lead through such a loop for ever. Not so
+        where a count ends the loop, whatever the inputs are: a device that is polled, and never ready."""
         row, targets = self._program.decoder.row, self._program.targets
         pushed = self._pushed
+        counting: set[int] = set()
+        """Heads of loops that will end by themselves, as far as this turn tells."""
         while not self._is_over():
             state = real.item
             assert isinstance(state, PathState) and state.place is not None
@@ -234,10 +238,15 @@ class DirectedSearch:
             if row.code_address(state.pc) in targets and not state.script.decisions:
                 return self._confirmed(state)
             if place.loops and place.loops[-1][0] == place.pc:
-                if place.loops[-1][1] and self._pushed > pushed and self._is_farther(real, place):
+                head, turns = place.loops[-1]
+                is_counting = head in counting and turns < MOST_COUNTED
+                counting.discard(head)
+                if turns and self._pushed > pushed and not is_counting and self._is_farther(real, place):
                     return None
                 pushed = self._pushed
             ways = self._advance(state, real)
+            if place.loops and not self._runner.forks and self._may_leave(place):
+                counting.add(place.loops[-1][0])
             if isinstance(ways, Verdict):
                 return ways
             if not ways:
@@ -248,6 +257,12 @@ class DirectedSearch:
                 self._wait(distance + COST_OF_QUESTION, other)
             real = ways[0][1]
         return None
+
+    def _may_leave(self, place: Place) -> bool:
+        """Whether a block is a test that ends the loop around it."""
+        function, head = self._order.function(place.function), place.loops[-1][0]
+        following = function.successors(place.pc)
+        return len(following) > 1 and any(head not in function.place(target)[1] for target in following)
 
     def _is_farther(self, real: Real, place: Place) -> bool:
         """Whether a path at the head of a loop is left, for now, for one that seems nearer to the target."""

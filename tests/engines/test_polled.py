@@ -1,0 +1,65 @@
+"""A mistake behind a device that is polled and never ready: many turns of a loop, each of which inputs could leave."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from mcveto.engines.simulation.simulate import simulate
+from mcveto.program.program import load_program
+from mcveto.program.spec import InputCall, PropertySpec, Spec
+
+DRIVER = """
+	.globl _start
+_start:
+	call	choice
+	cmpl	$5, %eax
+	jne	_start
+	call	handler
+	jmp	_start
+handler:
+	cmpl	$0, held
+	jne	reached
+	movl	$1, held
+	pushl	%ebx
+	movl	$100, %ebx
+.Lpoll:
+	call	choice
+	testb	$1, %al
+	jne	.Lready
+	decl	%ebx
+	jne	.Lpoll
+	GIVEN_BACK
+	popl	%ebx
+	ret
+.Lready:
+	movl	$0, held
+	popl	%ebx
+	ret
+reached:
+	nop
+	ret
+choice:
+	xorl	%eax, %eax
+	ret
+	.data
+	.p2align 4
+held:
+	.long 0
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@pytest.mark.parametrize(("given_back", "kind"), [("movl $0, held", "proved"), ("nop", "violated")])
+def test_a_lock_that_is_kept_when_a_device_is_never_ready(given_back: str, kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "polled.s"
+    path.write_text(DRIVER.replace("GIVEN_BACK", given_back))
+    reach = PropertySpec("reach", ("reached",))
+    program = load_program(str(path), Spec(entry="_start", input_calls=(InputCall("choice"),), properties=(reach,)))
+    verdict = simulate(program, 10)
+    assert verdict.kind == kind, verdict.reason
+    if kind == "violated":
+        values = [given.value for given in verdict.inputs]
+        assert values.count(5) == 2 and sum(value & 1 for value in values) == 2, "ready never, asked for twice"
