@@ -227,7 +227,9 @@ class DirectedSearch:
         seems farther from it than a way not taken: the same inputs would lead through such a loop for ever. Not so
         where a count ends the loop, whatever the inputs are: a device that is polled, and never ready."""
         row, targets = self._program.decoder.row, self._program.targets
-        pushed = self._pushed
+        begun = self._pushed
+        pushed: dict[int, int] = {}
+        """What was waiting when a loop began its last turn: what waits since then may be better."""
         counting: set[int] = set()
         """Heads of loops that will end by themselves, as far as this turn tells."""
         while not self._is_over():
@@ -241,9 +243,10 @@ class DirectedSearch:
                 head, turns = place.loops[-1]
                 is_counting = head in counting and turns < MOST_COUNTED
                 counting.discard(head)
-                if turns and self._pushed > pushed and not is_counting and self._is_farther(real, place):
+                is_new = self._pushed > pushed.get(head, begun)
+                if turns and is_new and not is_counting and self._is_farther(real, place):
                     return None
-                pushed = self._pushed
+                pushed[head] = self._pushed
             ways = self._advance(state, real)
             if place.loops and not self._runner.forks and self._may_leave(place):
                 counting.add(place.loops[-1][0])
