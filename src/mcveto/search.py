@@ -423,7 +423,7 @@ def _engine(
         )
         if history is None:
             decided = alongside.turn(None)
-            if is_final(decided):
+            if is_final(decided, question.certificate):
                 assert decided is not None
                 return decided
             turns = alongside.after(decided)
@@ -461,8 +461,9 @@ def _engine(
         ask = by_summaries if question.fold == "auto" else None
         from mcveto.engines.alongside import is_final
 
+        final = partial(is_final, must_record=question.certificate)
         return AutoDriver(
-            program, limits, question.seed, single_steps, report, by_splitting, turns, ask, history, is_final
+            program, limits, question.seed, single_steps, report, by_splitting, turns, ask, history, final
         ).run()
     return by_splitting(limits)
 

@@ -132,7 +132,10 @@ def test_a_bulky_proof_is_not_final(monkeypatch: pytest.MonkeyPatch) -> None:
     assert alongside.is_final(found)
     monkeypatch.setattr(record, "BULKY", -1)
     assert found is not None and not alongside.is_final(found)
-    assert alongside.is_final(replace(found, found_by="simulation"))
+    simulated = replace(found, found_by="simulation")
+    unrecorded = replace(simulated, proof=None)
+    assert [alongside.is_final(verdict) for verdict in (simulated, unrecorded)] == [True, True]
+    assert [alongside.is_final(verdict, must_record=True) for verdict in (simulated, unrecorded)] == [True, False]
 
 
 def test_a_counted_turn_ends_where_states_take_long() -> None:

@@ -79,13 +79,13 @@ def _counted(exploration: Partner, states: int) -> Verdict | None:
     return None
 
 
-def is_final(verdict: Verdict | None) -> bool:
+def is_final(verdict: Verdict | None, must_record: bool = False) -> bool:
     """Whether nothing better is to be looked for: a proof should be one that can be written down and read. That of a
-    simulation is long because the code is."""
+    simulation is long because the code is, so that it need not be there unless somebody asked for it."""
     if verdict is None or verdict.kind != "proved":
         return verdict is not None
     if verdict.found_by == "simulation":
-        return True
+        return verdict.proof is not None or not must_record
     if not isinstance(verdict.proof, PathProof):
         return verdict.proof is not None
     return not verdict.proof.is_bulky()

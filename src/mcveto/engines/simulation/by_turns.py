@@ -16,9 +16,9 @@ from mcveto.engines.simulation.simulate import Simulation, simulate
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
-# What a record may take: so much of the time left, and seconds, or so many times as long as the proof took, if that is
-# more; but no longer than that.
-SHARE_OF_RECORD = 0.4
+# What a record may take: so much of the time left and, unless somebody asked for it, seconds, or so many times as long
+# as the proof took, if that is more; but no longer than that.
+SHARE_OF_RECORD = 0.5
 RECORD_SECONDS = 2.0
 RECORD_TIMES = 2.0
 LONGEST_RECORD = 8.0
@@ -30,7 +30,7 @@ class SimulatedByTurns:
     def __init__(
         self, program: Program, deadline: float, report: Report | None = None, must_record: bool = False
     ) -> None:
-        """`must_record`: somebody asked for a certificate, so that there is as much time for it as there is."""
+        """`must_record`: somebody asked for a certificate, and waits for it."""
         self._program = program
         self._deadline = deadline
         self._report = report
@@ -55,9 +55,9 @@ class SimulatedByTurns:
     def _recorded(self, found: Verdict) -> Verdict:
         """The same with its proof, if that does not take much longer."""
         self._simulation = None  # type: ignore[assignment]
-        left = self._deadline - time.monotonic()
+        left = SHARE_OF_RECORD * (self._deadline - time.monotonic())
         if not self._must_record:
-            left = min(SHARE_OF_RECORD * left, max(RECORD_SECONDS, RECORD_TIMES * self._seconds), LONGEST_RECORD)
+            left = min(left, max(RECORD_SECONDS, RECORD_TIMES * self._seconds), LONGEST_RECORD)
         recorded = simulate(self._program, left, self._report)
         return recorded if recorded.kind == "proved" else found
 
