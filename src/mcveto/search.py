@@ -309,8 +309,8 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
     from mcveto.self_check import supported
 
     taken = time.monotonic() - begun
-    is_second_possible = verdict.kind == "proved" and history is None and _is_simulated(attached.program, question)
-    share = _SHARE_OF_CHECK if is_second_possible and verdict.found_by != "simulation" else 1.0
+    is_second_possible = verdict.kind == "proved" and verdict.found_by != "simulation" and history is None
+    share = _SHARE_OF_CHECK if is_second_possible and _is_simulated(attached.program, question) else 1.0
     answer = supported(attached, verdict, question, share * remaining(), taken)
     if share < 1 and answer.kind == "unknown" and not answer.is_internal_error and remaining() > 0:
         # An invariant that the checker cannot decide soon: another proof of the same may be simpler.
@@ -318,7 +318,8 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
 
         second = simulate_twice(attached.program, remaining(), tell, question.certificate)
         if second.kind == "proved":
-            answer = supported(attached, replace(second, found_by="simulation"), question, remaining(), taken)
+            second = crossed.considered(attached, replace(second, found_by="simulation"))
+            answer = supported(attached, second, question, remaining(), taken)
     answer = attached.explained(answer)
     return replace(answer, executed=executed.executed(), followed=executed.followed())
 
@@ -327,8 +328,11 @@ def _is_simulated(program: Program, question: Question) -> bool:
     """Whether the simulation is one of the engines that are asked, and there is enough code for it."""
     from mcveto.engines.simulation.size import SMALL, is_large
 
-    is_auto = question.engine == "dpg" and question.strategy == "auto" and question.fold == "auto"
-    return is_auto and question.alongside and is_large(program, SMALL)
+    return _is_auto(question) and question.alongside and is_large(program, SMALL)
+
+
+def _is_auto(question: Question) -> bool:
+    return question.engine == "dpg" and question.strategy == "auto" and question.fold == "auto"
 
 
 def _found(
@@ -339,7 +343,7 @@ def _found(
     history: History | None = None,
 ) -> Verdict:
     """What is found; large programs are simulated first, after a glance at their paths."""
-    is_auto = question.engine == "dpg" and question.strategy == "auto" and question.fold == "auto"
+    is_auto = _is_auto(question)
     if is_auto or question.engine == "cegar":
         from mcveto.engines.simulation.size import VERY_LARGE, is_large
 

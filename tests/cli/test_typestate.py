@@ -91,6 +91,30 @@ def test_variants_of_locks(call: Call, tmp_path: Path, defined: str, is_given_ba
     assert is_given_back or "ends with the lock held" in result.out
 
 
+# A lock of the file's own, made of a variant that is not in it.
+OWN = """
+    .type spin_lock, @function
+spin_lock:
+    subl $12, %esp
+    call spin_lock_irqsave
+    addl $12, %esp
+    ret
+    .size spin_lock, .-spin_lock
+"""
+
+
+def test_a_lock_that_is_made_of_a_variant_does_not_count_twice(call: Call, tmp_path: Path) -> None:
+    text = tmp_path / "driver.s"
+    driver = VARIANT.replace("spin_lock_irqsave", "spin_lock").replace("UNLOCK", "call spin_unlock")
+    text.write_text(driver + OWN)
+    asked = ("verify", str(text), "--entry", "main", *LOCK, "--timeout", "60")
+    result = call(*asked)
+    assert (result.code, result.out.splitlines()[0]) == (5, "UNKNOWN(jump to import spin_lock_irqsave)")
+    assert "--event EVENT=spin_lock_irqsave" in result.out
+    assert call(*asked, "--input", "spin_lock_irqsave:32").code == 0
+    assert call(*asked, "--event", "lock=spin_lock_irqsave").code == 0
+
+
 def test_complaints(complain: Call) -> None:
     stripped = "examples/typestate/x86-32/driver-MISSING-0.elf"
     result = complain("verify", stripped, "--property", "lock")

@@ -113,9 +113,9 @@ def test_a_loop_changes_what_the_call_got() -> None:
     got = t.var("got", 32)
     old, new = simulation._executor.initial(), simulation._executor.initial()
     old.registers[register.cell.number], new.registers[register.cell.number] = got, t.add(got, t.const(1, 32))
-    assert simulation._joins.covers(old, new) == {got: t.add(got, t.const(1, 32))}
-    assert simulation._joins.covers(old, new, {got}) is None
-    assert simulation._joins.covers(old, old, {got}) is not None
+    assert simulation._covering.covers(old, new) == {got: t.add(got, t.const(1, 32))}
+    assert simulation._covering.covers(old, new, {got}) is None
+    assert simulation._covering.covers(old, old, {got}) is not None
 
 
 def test_what_lies_below_the_stack_is_lost() -> None:

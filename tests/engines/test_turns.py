@@ -13,7 +13,8 @@ from mcveto.engines.domain import as_term
 from mcveto.engines.memory import ByteOf
 from mcveto.engines.path import KeyTable
 from mcveto.engines.path import Path as Conditions
-from mcveto.engines.simulation.join import _are_flags, _extent, _named, _settled
+from mcveto.engines.simulation.choices import settled
+from mcveto.engines.simulation.join import _are_flags, _extent, _named
 from mcveto.engines.simulation.simulate import simulate
 from mcveto.engines.simulation.turns import Turns, counted, guesses, renamed, step_between, thresholds, wider_bounds
 from mcveto.logic import terms as t
@@ -216,12 +217,12 @@ def test_flags_that_a_path_decides_are_numbers() -> None:
     small, even = t.ult(X, t.const(9, 8)), t.bnot(t.extract(Y, 0, 0))
     path.add(small)
     path.add(even)
-    assert _settled(t.zext(small, 32), path) == 1 and _settled(t.zext(t.bnot(even), 32), path) == 0
-    assert _settled(t.mul(t.zext(small, 32), t.const(4, 32)), path) == 4
-    assert _settled(t.zext(t.conj([small, even]), 32), path) == 1, "the path says its parts"
+    assert settled(t.zext(small, 32), path) == 1 and settled(t.zext(t.bnot(even), 32), path) == 0
+    assert settled(t.mul(t.zext(small, 32), t.const(4, 32)), path) == 4
+    assert settled(t.zext(t.conj([small, even]), 32), path) == 1, "the path says its parts"
     open_one = t.zext(t.eq(X, t.const(3, 8)), 32)
-    assert _settled(open_one, path) is open_one and _settled(7, path) == 7
-    assert _settled(t.zext(X, 32), path) is t.zext(X, 32), "no flag"
+    assert settled(open_one, path) is open_one and settled(7, path) == 7
+    assert settled(t.zext(X, 32), path) is t.zext(X, 32), "no flag"
 
 
 def test_a_condition_that_gets_a_name_gives_its_opposite_one() -> None:

@@ -1,11 +1,11 @@
 """Explorations that take turns with a search for invariants, in the same process.
 
-Programs whose paths all end are decided faster by following them than by any invariant, with paths kept apart (few
-long ones) or merged (many that meet); others never come to an end that way. A violation behind a long loop is found by
+Programs whose paths all end are decided faster by following them than by any invariant, with paths kept apart (few long
+ones) or merged (many that meet); others never come to an end that way. A violation behind a long loop is found by
 simply running the program; drivers with many paths, of which few facts matter, are proved by predicates. Code of some
-size is simulated: a glance in the first turn, a part of the time once the others had theirs, and
-larger ones later. Nobody knows beforehand, so the search for invariants hands over now and
-then. The first turns are counted in states, not in seconds: what is decided there is decided the same way each time.
+size is simulated: a glance in the first turn, a part of the time once the others had theirs, and larger ones later.
+Nobody knows beforehand, so the search for invariants hands over now and then. The first turns are counted in states,
+not in seconds: what is decided there is decided the same way each time.
 """
 
 from __future__ import annotations

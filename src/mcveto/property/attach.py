@@ -193,11 +193,13 @@ def _with_undefined_functions(
     image = program.image
     if image.import_area is None:
         return program
+    from mcveto.property.points import that_count
+
     points = [
         point
         for automaton, own in zip(automata, bindings, strict=True)
         for name, event in automaton.events.items()
-        for point in own.get(name, event.points)
+        for point in that_count(image, own.get(name, event.points))
         if point.kind in (PointKind.CALL, PointKind.RETURN)
     ]
     names = sorted({str(point.where) for point in points if point.where in image.imports} - image.symbols.keys())

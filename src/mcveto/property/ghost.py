@@ -26,7 +26,7 @@ from mcveto.machine.memory import EXECUTE, READ, RegionSpec
 from mcveto.machine.pcode import Instruction, Op, Space, Varnode
 from mcveto.program.program import Program
 from mcveto.property.entry_return import before_returns
-from mcveto.property.points import Calls, Place, instruction_at, places
+from mcveto.property.points import Calls, Place, instruction_at, places, that_count
 from mcveto.property.system_calls import WatchingDecoder, convention_of, number_of
 from mcveto.property.typestate import (
     ANY,
@@ -253,7 +253,7 @@ class _Compiler:
         points = self._points(event)
         found: dict[Place, Point] = {}
         is_there = is_given
-        for point in points:
+        for point in that_count(program.image, points):
             if point.kind is PointKind.SYSTEM_CALL:
                 is_there = True
                 continue

@@ -12,13 +12,14 @@ function that runs begin in, if nothing is seen to call it, returns where the ru
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from mcveto.errors import UsageError
 from mcveto.machine.faults import Unsupported
 from mcveto.machine.memory import EXECUTE, WRITE
 from mcveto.machine.pcode import Instruction, Space
+from mcveto.program.image import Image
 from mcveto.program.program import Program, code_pointer
 from mcveto.property.typestate import Point, PointKind
 
@@ -43,13 +44,20 @@ class Calls(NamedTuple):
     pcs: tuple[int, ...]
 
 
+def that_count(image: Image, points: Sequence[Point]) -> list[Point]:
+    """The points of an event that count in a file. A function that is in the file may do its work by one that is not:
+    what both do must not count twice."""
+    is_defined = any(point.where in image.symbols and point.where not in image.imports for point in points)
+    return [
+        point for point in points if not (point.only_undefined and (is_defined or point.where not in image.imports))
+    ]
+
+
 def places(program: Program, point: Point) -> list[Place] | None:
     """Where the event happens, nowhere if it is the return of a function that never returns; None if the program has no
     such symbol. Raises UsageError."""
     assert point.kind is not PointKind.SYSTEM_CALL, "system calls are watched where they are decoded"
     where = point.where
-    if point.only_undefined and where not in program.image.imports:
-        return None
     if isinstance(where, str):
         try:
             pc = code_pointer(program.image, program.decoder, where, undetermined=program.undetermined)

@@ -109,7 +109,8 @@ class Point:
     kind: PointKind
     where: int | str
     only_undefined: bool = False
-    """Nowhere in a file that defines the function: what it does is then seen by what it calls itself."""
+    """Nowhere in a file that defines the function, or another one of the same event: what a function of the file does
+    is seen by what it calls itself, or counts as a whole."""
 
     def __str__(self) -> str:
         undefined = f" {UNDEFINED}" if self.only_undefined else ""

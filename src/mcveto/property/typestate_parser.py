@@ -16,10 +16,11 @@
     free -> idle  on unlock
 
 Points of a program: `call F`, `return F`, `reach A`, `syscall N`, with symbols, addresses or numbers; they can also be
-written in a transition (`on call F(x)`); `call undefined F` is no point of a file that defines F. Arguments are machine
-words; `event close(file:32)` takes the lower 32 bits of one, as a C int. A parameter is a name, a constant (the
-argument must equal it) or `_`. The source `*` is every state that is not an error. Guards are joined by `and`: == !=
-and, with the sign said, <s <=s >s >=s <u <=u >u >=u. Values are numbers, or "texts" (on models). `#` begins a comment.
+written in a transition (`on call F(x)`); `call undefined F` is no point of a file that defines F, or another function
+of the event. Arguments are machine words; `event close(file:32)` takes the lower 32 bits of one, as a C int. A
+parameter is a name, a constant (the argument must equal it) or `_`. The source `*` is every state that is not an error.
+Guards are joined by `and`: == != and, with the sign said, <s <=s >s >=s <u <=u >u >=u. Values are numbers, or "texts"
+(on models). `#` begins a comment.
 """
 
 from __future__ import annotations

@@ -7,12 +7,11 @@ is too long for anybody to read; so the answer comes first.
 
 from __future__ import annotations
 
-import gc
 import time
 
 from mcveto.dpg.location import Blocks
 from mcveto.engines.exploration import Report
-from mcveto.engines.simulation.simulate import Simulation, simulate
+from mcveto.engines.simulation.simulate import Simulation, no_search_for_cycles, simulate
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
@@ -42,19 +41,14 @@ class SimulatedByTurns:
     def advance(self, until: float) -> Verdict | None:
         """What is found by then; None if there is more to do."""
         begun = time.monotonic()
-        was_enabled = gc.isenabled()
-        gc.disable()
-        try:
+        with no_search_for_cycles():
             found = self._simulation.advance(until)
-        finally:
-            if was_enabled:
-                gc.enable()
         self._seconds += time.monotonic() - begun
         return self._recorded(found) if found is not None and found.kind == "proved" else found
 
     def _recorded(self, found: Verdict) -> Verdict:
-        """The same with its proof, if that does not take much longer."""
-        self._simulation = None  # type: ignore[assignment]
+        """The same with its proof, if that does not take much longer; that is the end of this simulation."""
+        del self._simulation  # It holds much memory.
         left = SHARE_OF_RECORD * (self._deadline - time.monotonic())
         if not self._must_record:
             left = min(left, max(RECORD_SECONDS, RECORD_TIMES * self._seconds), LONGEST_RECORD)

@@ -8,7 +8,9 @@ instead: its terms would grow with every store, and joins would give them new na
 
 from __future__ import annotations
 
+from mcveto.engines.domain import as_value
 from mcveto.engines.memory import Value
+from mcveto.engines.path import Path
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
@@ -65,3 +67,17 @@ def renaming(a: Term, b: Term, with_bits: bool = False) -> dict[Term, Term] | No
         return None
     # What was the same in one place may have got a partner in another.
     return names if Substitution(names).apply(a) is b else None
+
+
+def settled(value: Value, path: Path) -> Value:
+    """A flag, as a number if the path says which one it is."""
+    if isinstance(value, int):
+        return value
+    bit = value.args[0] if value.op == "lin" and len(value.args) == 1 else value
+    if bit.op != "zext" or bit.args[0].width != 1:
+        return value
+    condition = bit.args[0]
+    for is_set in (condition, t.bnot(condition)):
+        if all(map(path.holds, is_set.args if is_set.op == "and" else (is_set,))):
+            return as_value(Substitution({condition: t.TRUE if is_set is condition else t.FALSE}).apply(value))
+    return value

@@ -1,4 +1,4 @@
-"""Abstract states that meet become one, which says what both say; and when one state says no more than another.
+"""Abstract states that meet become one, which says what both say.
 
 A state stands for every machine state that some values of its variables make of it. Where two states differ, the joined
 one has a fresh variable, the same one wherever the same two values meet, so that equal values stay equal. Of the paths
@@ -10,8 +10,7 @@ are dropped. All of this only ever adds states.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from itertools import accumulate
+from collections.abc import Iterable, Mapping
 from math import gcd
 from typing import cast
 
@@ -20,9 +19,10 @@ from mcveto.engines.memory import ByteOf, Cell, Value, united
 from mcveto.engines.merge import _word
 from mcveto.engines.path import KeyTable, Path
 from mcveto.engines.simulation.arrivals import joined_arrivals, settle
-from mcveto.engines.simulation.choices import MOST_NODES, is_choice, renaming
+from mcveto.engines.simulation.choices import MOST_NODES, is_choice, renaming, settled
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
+from mcveto.engines.simulation.covering import Covering
 from mcveto.engines.simulation.elements import element_of, index_of
 from mcveto.engines.simulation.turns import (
     Turns,
@@ -41,7 +41,6 @@ from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 from mcveto.machine.address_space import AddressSpace
-from mcveto.machine.symbolic import initial_register
 from mcveto.program.program import Program
 
 MOST_GATE = 24
@@ -62,7 +61,9 @@ Pair = tuple[Value, Value]
 
 
 class Joins:
-    def __init__(self, program: Program, executor: CoarseExecutor, table: KeyTable) -> None:
+    def __init__(
+        self, program: Program, executor: CoarseExecutor, table: KeyTable, turns: Turns, covering: Covering
+    ) -> None:
         self._program = program
         self._executor = executor
         self._layout = program.decoder.layout
@@ -70,7 +71,8 @@ class Joins:
         (pointer,) = self._layout.named(program.decoder.row.stack_pointer)
         first = program.registers.get(pointer.cell.number)
         self._stack = None if first is None else program.space.region_at(first - 1)
-        self._turns = Turns()
+        self._turns = turns
+        self._covering = covering
 
     # Joining.
 
@@ -100,7 +102,7 @@ class Joins:
         self._gate = None if is_loop else _gate(first.path.terms, second.path.terms)
         registers: dict[int, Value] = {}
         values = {
-            number: (self._register(first, number), self._register(second, number))
+            number: (self._covering.register(first, number), self._covering.register(second, number))
             for number in sorted(first.registers.keys() | second.registers.keys())
         }
         # Variables first: what was computed from them may then be said of what stands for them.
@@ -130,18 +132,14 @@ class Joins:
         for term in self._conjuncts(self._live(result)):
             result.path.add(term)
 
-    def _register(self, state: PathState, number: int) -> Value:
-        found = state.registers.get(number)
-        return initial_register(self._layout, self._layout.cells[number]) if found is None else found
-
     def _value(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value:
         if a is b or (type(a) is int and a == b and type(b) is int):
             return a
-        settled = _settled(a, self._first.path), _settled(b, self._second.path)
-        if isinstance(settled[0], int) and settled[0] == settled[1]:
-            return settled[0]
+        decided = settled(a, self._first.path), settled(b, self._second.path)
+        if isinstance(decided[0], int) and decided[0] == decided[1]:
+            return decided[0]
         if not self._is_loop:
-            a, b = settled
+            a, b = decided
         if bits <= FLAGS or (is_choice(a) and is_choice(b)):
             alike = self._alike(a, b, bits, where)
             if alike is not None:
@@ -234,7 +232,7 @@ class Joins:
                 if start.width <= turn.width:
                     size, wide = t.const(step, turn.width), t.zext(start, turn.width)
                     said.append((t.ult(t.mul(turn, size), wide), t.ult(size, wide)))
-        self._bounds += [guess for guess, told in dict(said).items() if self.implied(self._second, told)]
+        self._bounds += [guess for guess, told in dict(said).items() if self._covering.implied(self._second, told)]
         if len(self._turn_of) > 1:
             narrow, wide = sorted(self._turn_of.values(), key=lambda turn: turn.width)
             self._bounds.append(t.eq(wide, t.zext(narrow, wide.width)))
@@ -377,7 +375,7 @@ class Joins:
         keys = self._table.of(value)
         if all(self._table.of(term).isdisjoint(keys) for term in state.path.terms[-LATELY:]):
             return False
-        return self.implied(state, t.bnot(t.eq(value, t.const(0, value.width))))
+        return self._covering.implied(state, t.bnot(t.eq(value, t.const(0, value.width))))
 
     def _memories(self) -> CoarseMemory:
         first, second = self._first.memory, self._second.memory
@@ -468,7 +466,9 @@ class Joins:
             now = Substitution({key: values[key][0] for key in turns or changed})
             # A guess that was too close comes to rest at one of the numbers behind it.
             wider = wider_bounds(term, self._numbers) if self._guesses else ()
-            held = next((bound for bound in (term, *wider) if self.implied(self._second, now.apply(bound))), None)
+            held = next(
+                (bound for bound in (term, *wider) if self._covering.implied(self._second, now.apply(bound))), None
+            )
             if held is not None:
                 renamed_term = Substitution({key: values[key][1] for key in turns or changed}).apply(held)
                 if self._is_live(renamed_term, live):
@@ -510,114 +510,6 @@ class Joins:
         """Whether a value is a variable, or a choice by conditions, of which something is still known."""
         return side in live if side.op == "var" else is_choice(side) and self._is_live(side, live)
 
-    # Covering.
-
-    def implied(self, state: PathState, term: Term) -> bool:
-        from mcveto.engines.queries import No
-
-        if term is t.TRUE or state.path.holds(term):
-            return True
-        opposite = t.bnot(term)
-        return self._executor.possible.model(state.path, opposite, state.model) is No.UNSAT
-
-    def covers(self, old: PathState, new: PathState, rigid: Collection[Term] = ()) -> dict[Term, Term] | None:
-        """If every machine state of the new one is one of the old one, what the old one's variables are in it: it is
-        an instance, and its path says whatever the old path says of that instance. Variables that are `rigid` stand
-        for themselves."""
-        names: dict[Term, Term] = {}
-        later: list[tuple[Term, Value, int]] = []
-        tables = self._executor._tables
-
-        def match(a: Value, b: Value, bits: int) -> bool:
-            if isinstance(a, int):
-                return _settled(b, new.path) == a
-            if a.op == "concat":
-                cuts = accumulate(part.width for part in reversed(a.args))
-                pieces = zip(reversed(a.args), cuts, strict=True)
-                whole = as_term(b, bits)
-                cut = [(part, t.extract(whole, end - 1, end - part.width)) for part, end in pieces]
-                return all(match(part, as_value(piece), part.width) for part, piece in cut)
-            element = element_of(a)
-            if element is not None and a.args[0].op == "var" and a.args[0] not in tables:
-                index = index_of(b, *element, bits)
-                if index is not None:
-                    a, b = a.args[0], index
-            if a.op != "var" or a in tables:
-                turn = self._turns.later(a, b, bits)
-                if turn is not None and (turn[0] in rigid or names.setdefault(*turn) is not turn[1]):
-                    return False
-                later.append((a, b, bits))
-                return True
-            term = as_term(b, bits)
-            if term is not a and a in rigid:
-                return False
-            return names.setdefault(a, term) is term
-
-        for number in old.registers.keys() | new.registers.keys():
-            a, b = self._register(old, number), self._register(new, number)
-            if not match(a, b, self._layout.cells[number].bits):
-                return None
-        mine, others = old.memory, new.memory
-        assert isinstance(mine, CoarseMemory) and isinstance(others, CoarseMemory)
-        if any(not _within(cloud, mine.clouds) for cloud in others.clouds):
-            return None
-        if any(others.looked.get(key) != entry for key, entry in mine.looked.items()):
-            return None
-        space = self._program.space
-        done: set[int] = set()
-        for where in sorted(mine.cells.keys() | others.cells.keys()):
-            if where in done:
-                continue
-            a_cell, b_cell = mine.cells.get(where), others.cells.get(where)
-            if a_cell is None and mine.unknown(where):
-                continue
-            start, size = _word(where, a_cell, b_cell, space)
-            if a_cell is not None and a_cell == b_cell and isinstance(a_cell, int):
-                continue
-            done.update(range(start, start + size))
-            if not match(mine.load(start, size), others.load(start, size), 8 * size):
-                return None
-        replace = Substitution({a: b for a, b in names.items() if a is not b}).apply
-        for a_term, b, bits in later:
-            if any(key in names and names[key] is not key for key in self._table.of(a_term)):
-                a_term = replace(a_term)
-            if a_term is not as_term(b, bits):
-                return None
-        if any(name in tables and names.get(name, name) is not name for name in names):
-            return None
-        for (address, _), (value, _, _) in mine.looked.items():
-            if any(names.get(key, key) is not key for key in (*self._table.of(address), *self._table.of(value))):  # type: ignore[arg-type]
-                return None
-        if not self._respects_remainders(old, names, replace):
-            return None
-        return names if all(self.implied(new, replace(term)) for term in old.path.terms) else None
-
-    def _respects_remainders(self, old: PathState, names: dict[Term, Term], replace: Callable[[Term], Term]) -> bool:
-        """Whether every name of a remainder stands for the remainder of what its dividend stands for."""
-        remainders = self._executor.remainders
-        told: set[object] | None = None
-        for name, now in names.items():
-            definition = remainders.definitions.get(name)
-            if definition is None:
-                continue
-            dividend, divisor = definition
-            stands_for = replace(dividend)
-            if now is name and stands_for is dividend:
-                continue
-            if now is remainders.known(stands_for, divisor):
-                continue
-            if told is None:
-                told = {key for term in old.path.terms for key in self._table.of(term)}
-            keys = self._table.of(dividend)
-            # If nothing else speaks of the dividend, it is whatever has this remainder.
-            if dividend.op != "var" or dividend in names or dividend in told or keys & names.keys():
-                return False
-            if sum(1 for other, _ in remainders.definitions.values() if other is dividend) > 1:
-                return False
-            if now.op != "const" or now.data >= divisor:
-                return False
-        return True
-
 
 def _gate(first: list[Term], second: list[Term]) -> Term | None:
     """A short condition that the first path says and the second denies."""
@@ -656,20 +548,6 @@ def _named(pairs: Iterable[tuple[Value, Term]]) -> dict[Term, Term]:
     return names
 
 
-def _settled(value: Value, path: Path) -> Value:
-    """A flag, as a number if the path says which one it is."""
-    if isinstance(value, int):
-        return value
-    bit = value.args[0] if value.op == "lin" and len(value.args) == 1 else value
-    if bit.op != "zext" or bit.args[0].width != 1:
-        return value
-    condition = bit.args[0]
-    for is_set in (condition, t.bnot(condition)):
-        if all(map(path.holds, is_set.args if is_set.op == "and" else (is_set,))):
-            return as_value(Substitution({condition: t.TRUE if is_set is condition else t.FALSE}).apply(value))
-    return value
-
-
 def _are_flags(a: Value, b: Value, bits: int) -> bool:
     """Whether two values are outcomes of comparisons, and short."""
     if bits > FLAGS or _is_variable(a) or _is_variable(b):
@@ -701,7 +579,3 @@ def _extent(where: int, mine: Mapping[int, Cell], others: Mapping[int, Cell], sp
     sides = [(mine.get(at), others.get(at)) for at in range(start, start + size)]
     is_mixed = any(not isinstance(cell, int) for side in sides for cell in side)
     return (where, 1) if is_mixed and any(a is not None and a == b for a, b in sides) else (start, size)
-
-
-def _within(cloud: tuple[int, int], clouds: tuple[tuple[int, int], ...]) -> bool:
-    return any(low <= cloud[0] and cloud[1] <= high for low, high in clouds)

@@ -4,7 +4,7 @@ Drivers choose a device, a slot or a command by the remainder of something unkno
 with a rounded inverse (Granlund and Montgomery, "Division by invariant integers using multiplication", PLDI 1994, §4);
 what they make of a remainder has no bounds that could be read off it, and is hard for solvers. The same remainder of
 the same term has the same name; otherwise the name says nothing but "less than d", which only adds states. So a name
-has a hidden definition, which `Joins.covers` must respect.
+has a hidden definition, which `Covering.covers` must respect.
 """
 
 from __future__ import annotations

@@ -22,6 +22,8 @@ from __future__ import annotations
 import gc
 import heapq
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from mcveto.dpg.location import Blocks
@@ -36,6 +38,7 @@ from mcveto.engines.simulation.arrivals import settle
 from mcveto.engines.simulation.checkpoints import Checkpoint, Key, Refined, Slot, addresses, again, left
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import Unknowns
+from mcveto.engines.simulation.covering import Covering
 from mcveto.engines.simulation.deciding_flags import flags_read
 from mcveto.engines.simulation.directed import MOST_BLOCKS, DirectedSearch, Node
 from mcveto.engines.simulation.exit_tests import ExitTests
@@ -44,6 +47,7 @@ from mcveto.engines.simulation.join import Joins
 from mcveto.engines.simulation.relevance import Relevance
 from mcveto.engines.simulation.representatives import RunExecutor
 from mcveto.engines.simulation.summaries import FEWEST_BLOCKS, Replay, Summaries, edges_of, outside
+from mcveto.engines.simulation.turns import Turns
 from mcveto.engines.state import Calls, PathState, Place
 from mcveto.machine.pcode import Transfer
 from mcveto.program.program import Program
@@ -84,19 +88,25 @@ LATELY = 5000
 SHARE_OF_LATELY = 10
 
 
-def simulate(program: Program, seconds: float, report: Report | None = None, is_recorded: bool = True) -> Verdict:
-    """`is_recorded`: whether a proof is handed over, which takes time and much memory."""
-    # The tables of terms have no cycles; looking for some took a quarter of the time.
+@contextmanager
+def no_search_for_cycles() -> Iterator[None]:
+    """The tables of terms have no cycles; looking for some took a quarter of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def simulate(program: Program, seconds: float, report: Report | None = None, is_recorded: bool = True) -> Verdict:
+    """`is_recorded`: whether a proof is handed over, which takes time and much memory."""
+    with no_search_for_cycles():
         simulation = Simulation(program, Blocks(program), time.monotonic() + seconds, report)
         if not is_recorded:
             simulation.record_nothing()
         return simulation.run()
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class Simulation:
@@ -120,7 +130,9 @@ class Simulation:
         self._runner.recorder.give_up()  # paths to a violation only
         self._executor.share(code)
         self._runner.share(code, self._executor)
-        self._joins = Joins(program, self._executor, self._queries.table)
+        turns = Turns()
+        self._covering = Covering(program, self._executor, self._queries.table, turns)
+        self._joins = Joins(program, self._executor, self._queries.table, turns, self._covering)
         self._order = Order(code.fixed_block, True, program.decoder.row.mode_mask)
         self._exits = ExitTests()
         self._relevance = Relevance(program, code.fixed_block)
@@ -464,7 +476,7 @@ class Simulation:
         elif place.pc in marks or turns > MOST_TURNS or (turns > FEW_TURNS and self._has_run_long(where)):
             activation = self._executor.activation
             rigid = activation.general.variables.keys() if activation is not None else ()
-            names = self._joins.covers(old[0], state, rigid) if old is not None else None
+            names = self._covering.covers(old[0], state, rigid) if old is not None else None
             if old is not None and names is not None:
                 self._executor.recorder.covered_by(state, old[1], names)
                 return None

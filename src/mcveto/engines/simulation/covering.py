@@ -1,0 +1,149 @@
+"""When one abstract state says no more than another: every machine state of the one is one of the other.
+
+A state that is an instance of one that was executed need not be executed. What the variables of the earlier one are in
+the later one is found by matching values, cell by cell; then its path must say of them what the earlier path says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from itertools import accumulate
+
+from mcveto.engines.domain import as_term, as_value
+from mcveto.engines.memory import Value
+from mcveto.engines.merge import _word
+from mcveto.engines.path import KeyTable
+from mcveto.engines.simulation.choices import settled
+from mcveto.engines.simulation.coarse_executor import CoarseExecutor
+from mcveto.engines.simulation.coarse_memory import CoarseMemory
+from mcveto.engines.simulation.elements import element_of, index_of
+from mcveto.engines.simulation.turns import Turns
+from mcveto.engines.state import PathState
+from mcveto.logic import terms as t
+from mcveto.logic.substitute import Substitution
+from mcveto.logic.terms import Term
+from mcveto.machine.symbolic import initial_register
+from mcveto.program.program import Program
+
+
+class Covering:
+    def __init__(self, program: Program, executor: CoarseExecutor, table: KeyTable, turns: Turns) -> None:
+        self._program = program
+        self._executor = executor
+        self._layout = program.decoder.layout
+        self._table = table
+        self._turns = turns
+
+    def register(self, state: PathState, number: int) -> Value:
+        found = state.registers.get(number)
+        return initial_register(self._layout, self._layout.cells[number]) if found is None else found
+
+    def implied(self, state: PathState, term: Term) -> bool:
+        from mcveto.engines.queries import No
+
+        if term is t.TRUE or state.path.holds(term):
+            return True
+        opposite = t.bnot(term)
+        return self._executor.possible.model(state.path, opposite, state.model) is No.UNSAT
+
+    def covers(self, old: PathState, new: PathState, rigid: Collection[Term] = ()) -> dict[Term, Term] | None:
+        """If every machine state of the new one is one of the old one, what the old one's variables are in it: it is
+        an instance, and its path says whatever the old path says of that instance. Variables that are `rigid` stand
+        for themselves."""
+        names: dict[Term, Term] = {}
+        later: list[tuple[Term, Value, int]] = []
+        tables = self._executor._tables
+
+        def match(a: Value, b: Value, bits: int) -> bool:
+            if isinstance(a, int):
+                return settled(b, new.path) == a
+            if a.op == "concat":
+                cuts = accumulate(part.width for part in reversed(a.args))
+                pieces = zip(reversed(a.args), cuts, strict=True)
+                whole = as_term(b, bits)
+                cut = [(part, t.extract(whole, end - 1, end - part.width)) for part, end in pieces]
+                return all(match(part, as_value(piece), part.width) for part, piece in cut)
+            element = element_of(a)
+            if element is not None and a.args[0].op == "var" and a.args[0] not in tables:
+                index = index_of(b, *element, bits)
+                if index is not None:
+                    a, b = a.args[0], index
+            if a.op != "var" or a in tables:
+                turn = self._turns.later(a, b, bits)
+                if turn is not None and (turn[0] in rigid or names.setdefault(*turn) is not turn[1]):
+                    return False
+                later.append((a, b, bits))
+                return True
+            term = as_term(b, bits)
+            if term is not a and a in rigid:
+                return False
+            return names.setdefault(a, term) is term
+
+        for number in old.registers.keys() | new.registers.keys():
+            a, b = self.register(old, number), self.register(new, number)
+            if not match(a, b, self._layout.cells[number].bits):
+                return None
+        mine, others = old.memory, new.memory
+        assert isinstance(mine, CoarseMemory) and isinstance(others, CoarseMemory)
+        if any(not _within(cloud, mine.clouds) for cloud in others.clouds):
+            return None
+        if any(others.looked.get(key) != entry for key, entry in mine.looked.items()):
+            return None
+        space = self._program.space
+        done: set[int] = set()
+        for where in sorted(mine.cells.keys() | others.cells.keys()):
+            if where in done:
+                continue
+            a_cell, b_cell = mine.cells.get(where), others.cells.get(where)
+            if a_cell is None and mine.unknown(where):
+                continue
+            start, size = _word(where, a_cell, b_cell, space)
+            if a_cell is not None and a_cell == b_cell and isinstance(a_cell, int):
+                continue
+            done.update(range(start, start + size))
+            if not match(mine.load(start, size), others.load(start, size), 8 * size):
+                return None
+        replace = Substitution({a: b for a, b in names.items() if a is not b}).apply
+        for a_term, b, bits in later:
+            if any(key in names and names[key] is not key for key in self._table.of(a_term)):
+                a_term = replace(a_term)
+            if a_term is not as_term(b, bits):
+                return None
+        if any(name in tables and names.get(name, name) is not name for name in names):
+            return None
+        for (address, _), (value, _, _) in mine.looked.items():
+            if any(names.get(key, key) is not key for key in (*self._table.of(address), *self._table.of(value))):  # type: ignore[arg-type]
+                return None
+        if not self._respects_remainders(old, names, replace):
+            return None
+        return names if all(self.implied(new, replace(term)) for term in old.path.terms) else None
+
+    def _respects_remainders(self, old: PathState, names: dict[Term, Term], replace: Callable[[Term], Term]) -> bool:
+        """Whether every name of a remainder stands for the remainder of what its dividend stands for."""
+        remainders = self._executor.remainders
+        told: set[object] | None = None
+        for name, now in names.items():
+            definition = remainders.definitions.get(name)
+            if definition is None:
+                continue
+            dividend, divisor = definition
+            stands_for = replace(dividend)
+            if now is name and stands_for is dividend:
+                continue
+            if now is remainders.known(stands_for, divisor):
+                continue
+            if told is None:
+                told = {key for term in old.path.terms for key in self._table.of(term)}
+            keys = self._table.of(dividend)
+            # If nothing else speaks of the dividend, it is whatever has this remainder.
+            if dividend.op != "var" or dividend in names or dividend in told or keys & names.keys():
+                return False
+            if sum(1 for other, _ in remainders.definitions.values() if other is dividend) > 1:
+                return False
+            if now.op != "const" or now.data >= divisor:
+                return False
+        return True
+
+
+def _within(cloud: tuple[int, int], clouds: tuple[tuple[int, int], ...]) -> bool:
+    return any(low <= cloud[0] and cloud[1] <= high for low, high in clouds)
