@@ -14,7 +14,7 @@ READING = ("certificate.py", "records.py", "question.py")
 # What is proved of it.
 PROVING = ("formulas.py", "values.py", "steps.py", "obligations.py", "discharge.py")
 # Certificates about recursion of any depth; read after the others.
-PROCEDURES = ("procedures.py",)
+PROCEDURES = ("stored_words.py", "procedures.py")
 # What the meaning of a program rests on, and nothing that an engine made of it.
 TRUSTED = {
     "mcveto.errors",
@@ -54,7 +54,8 @@ def test_the_checker_imports_only_what_is_trusted() -> None:
 
 def test_the_checker_is_short() -> None:
     assert lines_of_code(PROVING) < 800
-    assert lines_of_code((*READING, *PROCEDURES)) < 450
+    assert lines_of_code(READING) < 170
+    assert lines_of_code(PROCEDURES) < 370
 
 
 def lines_of_code(names: Iterable[str]) -> int:

@@ -22,17 +22,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import z3
 
 from mcveto.check.certificate import HALT, Certificate, Location
-from mcveto.check.formulas import Formula, Value, all_of, no, reads, vector
+from mcveto.check.formulas import Formula, Value, all_of, no, parts, reads, vector
 from mcveto.check.obligations import Checker, Obligation, parse
 from mcveto.check.question import Rejected, number
 from mcveto.check.records import Frame, Procedure
 from mcveto.check.steps import Outcome
-from mcveto.check.values import CheckerDomain, Vocabulary
+from mcveto.check.stored_words import Behind, StoredWords, Stores
+from mcveto.check.values import Vocabulary
 from mcveto.machine.faults import Fault, FaultKind, Unsupported
 from mcveto.machine.memory import EXECUTE
 from mcveto.machine.pcode import Instruction, Transfer
@@ -40,6 +42,7 @@ from mcveto.program.program import Program
 
 MAX_POINTS = 20_000
 PRUNE_MILLISECONDS = 500
+ALWAYS_MILLISECONDS = 200
 AFTER = "after "
 EXPECTED = "expected return"
 Activation = tuple[str, int]
@@ -50,15 +53,6 @@ class Summary:
     requires: Formula
     ensures: Formula
     frame: Frame | None
-
-
-@dataclass(frozen=True, slots=True)
-class Behind:
-    """Memory behind an activation that only its summary is known of."""
-
-    memory: Formula
-    before: Formula
-    keeps: Callable[[Any], Formula]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +83,7 @@ class ProcedureChecker(Checker):
         self._after = Vocabulary(self._vocabulary.layout, self._bits, AFTER)
         self._expected = z3.BitVec(EXPECTED, self._bits)
         (self._stack_pointer,) = program.decoder.layout.named(self._row.stack_pointer)
+        self._stores: Stores
         self._summaries: dict[int, Summary] = {}
         for item in certificate.procedures:
             if number(item.pc) in self._summaries:
@@ -110,6 +105,7 @@ class ProcedureChecker(Checker):
         own: int | None = None if part < 0 else self.locations[part]
         registers: dict[int, Value] = dict(self._program.registers) if own is None else {}
         guard = () if own is None else (self._summaries[own].requires,)
+        self._stores = Stores(self._space, partial(self._always, guard, {}))
         pc = self._program.entry if own is None else own
         waiting = [Point(pc, self._vocabulary, registers, self._vocabulary.memory, guard, is_first=own is not None)]
         count = 0
@@ -140,14 +136,15 @@ class ProcedureChecker(Checker):
         scripts: list[tuple[bool, ...]] = [()]
         while scripts:
             script = scripts.pop()
-            domain = CheckerDomain(point.names, self._space, script)
+            domain = StoredWords(point.names, self._space, script)
+            domain.stores, domain.calls = self._stores, point.behind
             domain.registers, domain.memory = dict(point.registers), point.memory
             domain.fresh_count = point.fresh
             yield from self._execute(own, point, hook, domain, bool(script))
             scripts.extend(domain.other_ways)
 
     def _execute(
-        self, own: int | None, point: Point, hook: Instruction | None, domain: CheckerDomain, is_decision: bool
+        self, own: int | None, point: Point, hook: Instruction | None, domain: StoredWords, is_decision: bool
     ) -> Iterator[Point | Obligation]:
         """The way through one instruction that the domain takes; `is_decision` if it was another one before."""
         where = f"at {point.pc:#x}"
@@ -163,7 +160,7 @@ class ProcedureChecker(Checker):
         except Unsupported as error:
             yield self._obligation(own, f"{error} {where}", point, (*point.guard, *domain.guard))
             return
-        guard = (*point.guard, *domain.guard)
+        guard = tuple({item.get_id(): item for item in (*point.guard, *domain.guard)}.values())
         if (is_decision or domain.other_ways) and self._is_impossible(guard, point.behind):
             return
         after = replace(
@@ -224,18 +221,34 @@ class ProcedureChecker(Checker):
         names = Vocabulary(self._vocabulary.layout, self._bits, f"call {len(point.behind)} ")
         behind = Point(0, names, {}, names.memory, ())
         ensures = z3.substitute(summary.ensures, *said, *self._state(behind, self._after))
+        registers = dict(self._given(names, [ensures, *ensures.children()]))
         keeps = self._keeping(summary.frame, self._pointer(point))
         yield from self._returned(
             own,
             replace(
                 point,
                 names=names,
-                registers={},
+                registers=registers,
                 memory=names.memory,
                 guard=(*point.guard, ensures),
                 behind=(*point.behind, Behind(names.memory, point.memory, keeps)),
             ),
         )
+
+    def _given(self, names: Vocabulary, equations: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        """Registers of a state that equations give at a constant distance from something of another state."""
+        cells = self._program.decoder.layout.cells
+        mine = {names.variable(cell).get_id(): cell for cell in cells} | {names.memory.get_id(): None}
+        for equation in filter(z3.is_eq, equations):
+            for part in parts([equation]):
+                cell = mine.get(part.get_id())
+                if cell is None or part.sort() != equation.arg(0).sort() or part.sort() != z3.BitVecSort(cell.bits):
+                    continue
+                # The sides are equal, so all of these are.
+                for value in (part + equation.arg(1) - equation.arg(0), part + equation.arg(0) - equation.arg(1)):
+                    now = z3.simplify(value)
+                    if all(x.get_id() not in mine for x in parts([now])):
+                        yield cell.number, now
 
     def _pointer(self, point: Point) -> Any:
         cell = self._stack_pointer.cell
@@ -288,14 +301,38 @@ class ProcedureChecker(Checker):
         start = "the entry" if own is None else f"{own:#x}"
         known = self._fixed_byte if own is not None else self._space.initial_byte
         return Obligation(
-            f"from {start}: {what}", (*formulas, *_kept(formulas, point.behind)), [(self._vocabulary.memory, known)]
+            f"from {start}: {what}",
+            (*formulas, *self._kept(formulas, point.behind)),
+            [(self._vocabulary.memory, known)],
         )
+
+    def _always(self, required: Sequence[Any], known: dict[int, tuple[Any, bool]], formula: Any) -> bool:
+        """Whether a formula follows from what an activation requires, of other things than memory."""
+        if formula.get_id() not in known:
+            solver = z3.SimpleSolver()
+            solver.set("timeout", ALWAYS_MILLISECONDS)
+            conjuncts = [part for item in required for part in (item.children() if z3.is_and(item) else [item])]
+            solver.add(*(item for item in conjuncts if not any(True for _ in reads([item]))), z3.Not(formula))
+            known[formula.get_id()] = formula, solver.check() == z3.unsat
+        return known[formula.get_id()][1]
 
     def _is_impossible(self, guard: Sequence[Formula], behind: Sequence[Behind]) -> bool:
         solver = z3.SimpleSolver()
         solver.set("timeout", PRUNE_MILLISECONDS)
-        solver.add(*guard, *_kept(guard, behind))
+        solver.add(*guard, *self._kept(guard, behind))
         return bool(solver.check() == z3.unsat)
+
+    def _kept(self, formulas: Sequence[Formula], behind: Sequence[Behind]) -> list[Formula]:
+        """What is known of the bytes that formulas read behind activations: those that are kept are as before."""
+        by_memory = {item.memory.get_id(): item for item in behind}
+        found: list[Formula] = []
+        pending = list(formulas) if behind else []
+        for memory, index in reads(pending):
+            item = by_memory.get(memory.get_id())
+            if item is not None:
+                found.append(z3.Implies(item.keeps(index), memory[index] == item.before[index]))
+                pending.append(found[-1])
+        return found
 
 
 def checker_of(certificate: Certificate, program: Program) -> Checker:
@@ -307,19 +344,6 @@ def obligations_of(checker: Checker, part: int) -> Iterable[Obligation]:
     if isinstance(checker, ProcedureChecker):
         return checker.obligations(part)
     return [checker.initiation()] if part < 0 else checker.consecution(checker.locations[part])
-
-
-def _kept(formulas: Sequence[Formula], behind: Sequence[Behind]) -> list[Formula]:
-    """What is known of the bytes that formulas read behind activations: those that are kept are as before."""
-    by_memory = {item.memory.get_id(): item for item in behind}
-    found: list[Formula] = []
-    pending = list(formulas) if behind else []
-    for memory, index in reads(pending):
-        item = by_memory.get(memory.get_id())
-        if item is not None:
-            found.append(z3.Implies(item.keeps(index), memory[index] == item.before[index]))
-            pending.append(found[-1])
-    return found
 
 
 def pending_addresses(locations: Sequence[Location], start: Sequence[str], sentinel: int) -> dict[str, set[int]]:
