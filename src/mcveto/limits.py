@@ -192,7 +192,7 @@ class Watch:
 
     @property
     def resident_mb(self) -> float:
-        return _resident_mb(self._child)
+        return resident_mb(self._child)
 
     def close(self) -> None:
         self._reap(kill=True)
@@ -223,7 +223,7 @@ class Watch:
             return self.stop
         if self._deadline is not None and time.monotonic() > self._deadline:
             return End.TIME_OUT
-        if self._limits.memory_mb is not None and _resident_mb(self._child) > self._limits.memory_mb:
+        if self._limits.memory_mb is not None and resident_mb(self._child) > self._limits.memory_mb:
             return End.MEMORY
         return None
 
@@ -297,7 +297,8 @@ def _limit_address_space(memory_mb: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
-def _resident_mb(pid: int) -> float:
+def resident_mb(pid: int) -> float:
+    """Megabytes of memory that a process has."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except (OSError, IndexError, ValueError):

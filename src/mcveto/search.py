@@ -7,6 +7,7 @@ Choices that exist in the contract but not yet in this version are refused befor
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable
 from dataclasses import field, replace
@@ -19,8 +20,10 @@ from mcveto.limits import End, Finished, ResourceLimits, Send, run_limited
 from mcveto.verdict import Verdict
 
 if TYPE_CHECKING:
+    from mcveto.crossings import Crossed
     from mcveto.dpg.driver import Progress
     from mcveto.dpg.history import History
+    from mcveto.engines.apart import Apart
     from mcveto.program.program import Program
     from mcveto.program.spec import Spec
     from mcveto.property.attach import Attached, EventPoint
@@ -43,6 +46,8 @@ _SHARE_OF_CEGAR = 0.4
 _LONGEST_CEGAR = 60.0
 # Before that: mistakes that are near the entry are found by following paths.
 _SHARE_OF_GLANCE = 0.06
+# Seconds that a search which waits for another process ends before its time.
+_BEFORE_THE_END = 0.1
 _LONGEST_GLANCE = 4.0
 
 # Of the time left, to check an invariant where a simulation may find another proof.
@@ -270,9 +275,12 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
     begun = time.monotonic()
     told = [0.0]
 
+    owner = os.getpid()
+
     def tell(counts: Counts, frontier: str) -> None:
         now = time.monotonic()
-        if now - told[0] >= _REPORT_SECONDS:
+        # A process that was divided off has nobody to tell.
+        if now - told[0] >= _REPORT_SECONDS and os.getpid() == owner:
             told[0] = now
             blocks = (executed.executed(), executed.followed()) if question.keeps_history else ((), ())
             send(SearchProgress(counts, frontier, 0.0, *blocks))
@@ -285,20 +293,43 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
     from mcveto.crossings import Crossed
 
     crossed = Crossed()
-    found = _found(program, question, remaining, tell, history)
+
+    def finish(found: Verdict) -> Verdict:
+        return _finished(attached, question, remaining, tell, crossed, time.monotonic() - begun, found)
+
     while True:
+        # Accesses that leave their objects are looked into between searches, by this process.
+        by_itself = finish if attached.guarded is None and history is None else None
+        found = _found(program, question, remaining, tell, history, by_itself)
         other = attached.wider(found.reason) if found.kind == "unknown" else crossed.without(attached, found)
         if other is None or remaining() <= 0:
             break
         attached, program = other, other.program
-        found = _found(program, question, remaining, tell, history)
-    found = crossed.considered(attached, found)
+    if found.is_finished:
+        return found
     if history is not None:
         from mcveto.dpg.proof import Proof
 
         if isinstance(found.proof, Proof):
             history.claim(found.proof)
         found = replace(found, history=history)
+    return finish(found)
+
+
+def _finished(
+    attached: Attached,
+    question: Question,
+    remaining: Callable[[], float],
+    tell: Callable[[Counts, str], None],
+    crossed: Crossed,
+    taken: float,
+    found: Verdict,
+) -> Verdict:
+    """What was found, which took so long, with what supports it: replayed, or checked again."""
+    from mcveto.dpg import executed
+
+    program = attached.program
+    found = crossed.considered(attached, found)
     verdict = _confirmed(attached, found)
     if question.after_violation and verdict.about == "return-address" and verdict.at is not None:
         from mcveto.dpg.after_violation import explore
@@ -308,8 +339,7 @@ def _answer(attached: Attached, question: Question, remaining: Callable[[], floa
         verdict = replace(verdict, aftermath=after.lines(verdict.at))
     from mcveto.self_check import supported
 
-    taken = time.monotonic() - begun
-    is_second_possible = verdict.kind == "proved" and verdict.found_by != "simulation" and history is None
+    is_second_possible = verdict.kind == "proved" and verdict.found_by != "simulation" and found.history is None
     share = _SHARE_OF_CHECK if is_second_possible and _is_simulated(attached.program, question) else 1.0
     answer = supported(attached, verdict, question, share * remaining(), taken)
     if share < 1 and answer.kind == "unknown" and not answer.is_internal_error and remaining() > 0:
@@ -341,6 +371,7 @@ def _found(
     remaining: Callable[[], float],
     tell: Callable[[Counts, str], None],
     history: History | None = None,
+    finish: Callable[[Verdict], Verdict] | None = None,
 ) -> Verdict:
     """What is found; large programs are simulated first, after a glance at their paths."""
     is_auto = _is_auto(question)
@@ -366,7 +397,7 @@ def _found(
                 return replace(verdict, found_by="simulation")
         elif question.engine == "cegar" and is_large(program):
             return _cegar_then_simulation(program, question, remaining, tell)
-    return _engine(program, question, remaining, tell, history)
+    return _engine(program, question, remaining, tell, history, finish)
 
 
 def _cegar_then_simulation(
@@ -389,8 +420,10 @@ def _engine(
     remaining: Callable[[], float],
     tell: Callable[[Counts, str], None],
     history: History | None = None,
+    finish: Callable[[Verdict], Verdict] | None = None,
 ) -> Verdict:
-    """What the engine that was asked for finds."""
+    """What the engine that was asked for finds; with `finish`, partners of the default one may have a process of their
+    own, which does that with what they find."""
     if question.engine == "symex":
         from mcveto.engines.symex import symex
 
@@ -415,6 +448,7 @@ def _engine(
         return cegar(program, remaining(), tell, treatment, question.seed, must_recheck=not question.self_check)
     counted: Counts = {}
     turns: Callable[[float | None], Verdict | None] | None = None
+    apart: Apart | None = None
     if question.strategy == "auto" and question.fold != "pc" and question.alongside:
         from mcveto.engines.alongside import Alongside, is_final
 
@@ -431,15 +465,23 @@ def _engine(
                 assert decided is not None
                 return decided
             turns = alongside.after(decided)
+            if finish is not None:
+                from mcveto.engines.apart import Apart
+
+                turns = apart = Apart(alongside, turns, finish, remaining, question.memory_mb)
         else:
             turns = alongside.turn
+    from mcveto.dpg.auto_ends import Decided
     from mcveto.dpg.driver import Limits, Method, Progress
     from mcveto.dpg.fold_policy import run_with_fold
     from mcveto.dpg.frontiers import FrontierChoice
+    from mcveto.engines.alongside import is_final
 
     def report(progress: Progress) -> None:
         counted.update(progress.statistics())
         tell(counted, progress.frontier)
+        if apart is not None and (answer := apart.look()) is not None and is_final(answer, question.certificate):
+            raise Decided(answer)
 
     report(Progress())
     single_steps = question.steps == "instruction"
@@ -463,12 +505,21 @@ def _engine(
             return verdict_by_summaries(program, min(SUMMARIES_SHARE * seconds, LONGEST_SUMMARIES), question.seed)
 
         ask = by_summaries if question.fold == "auto" else None
-        from mcveto.engines.alongside import is_final
-
         final = partial(is_final, must_record=question.certificate)
-        return AutoDriver(
-            program, limits, question.seed, single_steps, report, by_splitting, turns, ask, history, final
-        ).run()
+        is_apart = (lambda: apart.is_apart) if apart is not None else (lambda: False)
+        driver = AutoDriver(
+            program, limits, question.seed, single_steps, report, by_splitting, turns, ask, history, final, is_apart
+        )
+        try:
+            verdict = driver.run()
+            if verdict.kind == "unknown" and apart is not None:
+                verdict = apart.look(remaining() - _BEFORE_THE_END) or verdict
+            return verdict
+        except Decided as decided:
+            return decided.verdict
+        finally:
+            if apart is not None:
+                apart.close()
     return by_splitting(limits)
 
 

@@ -71,6 +71,8 @@ class Verdict:
     """The instructions that lead to the violation, as assembly, where the engine tells them."""
     is_internal_error: bool = False
     """Unknown because of a defect of our own."""
+    is_finished: bool = False
+    """Whether it has been confirmed or checked already, by the process that found it."""
     proof: Proof | PathProof | ProcedureProof | None = None
     """What the engine claims, until it is written down as the certificate."""
     evidence: Evidence | None = None

@@ -122,9 +122,11 @@ class AutoDriver(Driver):
         by_summaries: BySummaries | None = None,
         history: History | None = None,
         is_final: Callable[[Verdict], bool] = lambda verdict: verdict.kind != "proved" or verdict.proof is not None,
+        is_apart: Callable[[], bool] = lambda: False,
     ) -> None:
         """`otherwise` is the strategy to ask where this one does not get on, `alongside` one to take turns with (and
-        `is_final` whether what that says is to be left at that), `by_summaries` what is made for recursion."""
+        `is_final` whether what that says is to be left at that, `is_apart` whether it has a process of its own, so that
+        a turn is only a look at it), `by_summaries` what is made for recursion."""
         super().__init__(program, limits, seed, single_steps, report, speculate=False, history=history)
         self._runner = self._bounded = _Runner(
             program, self.blocks, limits.run_steps, seed, deepest_recursion=DEEPEST_UNFOLDED
@@ -137,6 +139,7 @@ class AutoDriver(Driver):
         self._summaries = by_summaries
         self._alongside = alongside
         self._is_final = is_final
+        self._is_apart = is_apart
         self._turn_seconds = 0.0
         self._turns = 0
         self._held: Verdict | None = None
@@ -216,7 +219,7 @@ class AutoDriver(Driver):
             if answer is not None:
                 raise Decided(answer)
         own = time.monotonic() - self._own_since
-        if self._turn_seconds and own >= self._turn_seconds:
+        if self._turn_seconds and (own >= self._turn_seconds or self._is_apart()):
             share = TURNS_SHARE if self._turns < FIRST_TURNS else LATER_SHARE
             self._take_turns(min(share * own, 0.5 * self._remaining()))
         if not self._paused and time.monotonic() - self._started > PAUSE_AFTER:

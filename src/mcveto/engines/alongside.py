@@ -84,6 +84,8 @@ def is_final(verdict: Verdict | None, must_record: bool = False) -> bool:
     simulation is long because the code is, so that it need not be there unless somebody asked for it."""
     if verdict is None or verdict.kind != "proved":
         return verdict is not None
+    if verdict.certificate:
+        return True
     if verdict.found_by == "simulation":
         return verdict.proof is not None or not must_record
     if not isinstance(verdict.proof, PathProof):
@@ -127,6 +129,11 @@ class Alongside:
             if FarPaths.apply_to(program):
                 self._explorations["far"] = FarPaths(program, seconds, replace(POLICIES["symex"], query_seconds=2.0))
                 self._attempts["far"] = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody is left who could find something, after the first turn that is measured in seconds."""
+        return "cegar" in self._attempts and not self._explorations and not self._simulations
 
     def turn(self, seconds: float | None) -> Verdict | None:
         """What is found in so many seconds, or (None) in so many states, if it decides."""

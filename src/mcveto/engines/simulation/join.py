@@ -351,8 +351,10 @@ class Joins:
                 self._bounds.append(t.sle(start, new) if grows else t.sle(new, start))
                 self._bounds += thresholds([(new, t.const(b, bits), 1 if a < b else -1)], self._numbers)
             elif high <= NARROW[-1]:
-                # A byte or half a word that was widened stays one; in such steps, bounds come to rest.
-                limit = next(limit for limit in NARROW if high <= limit)
+                # An index that is masked stays below the same number. What has grown, other than from a constant, is at
+                # least a byte or half a word that was widened: in such steps, bounds come to rest.
+                is_at_rest = high_b <= high_a or isinstance(a, int)
+                limit = high if is_at_rest else next(limit for limit in NARROW if high <= limit)
                 self._bounds.append(t.ule(new, t.const(limit, bits)))
             return
         if low > 0xFFF:
