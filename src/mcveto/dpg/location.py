@@ -12,6 +12,7 @@ can overwrite itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -104,6 +105,14 @@ class Blocks:
             block = tuple(instructions)
         self._fixed[pc] = block
         return block
+
+    def end_before(self, pcs: Iterable[int]) -> None:
+        """From now on blocks end before these program counters."""
+        stops = {self._decoder.row.code_address(pc) for pc in pcs} - self._stops
+        self._stops = self._stops | stops
+        inside = [pc for pc, block in self._fixed.items() if any(item.pc in stops for item in block[1:])]
+        for pc in inside if stops else ():
+            del self._fixed[pc]
 
     def single(self, pc: int, code: bytes) -> tuple[Instruction, ...]:
         """The one-instruction block at `pc` where memory holds `code`; raises Unsupported."""

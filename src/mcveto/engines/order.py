@@ -13,13 +13,14 @@ is proved depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from mcveto.engines.state import Loops, PathState, Place
 from mcveto.machine.faults import MachineError
 from mcveto.machine.pcode import Instruction, Space, Transfer
 
 BlockAt = Callable[[int], tuple[Instruction, ...] | None]
+EndBefore = Callable[[Iterable[int]], None]
 MAX_BLOCKS = 20_000
 # Position within the surrounding component, heads of the components around it (outermost first).
 Nesting = tuple[tuple[int, ...], tuple[int, ...]]
@@ -28,8 +29,10 @@ Nesting = tuple[tuple[int, ...], tuple[int, ...]]
 class Function:
     """The control-flow graph of the code reached from one entry without following calls."""
 
-    def __init__(self, entry: int, block_at: BlockAt, mode_mask: int = 0) -> None:
-        """`mode_mask`: the bits of a program counter that say how to decode; a jump keeps them."""
+    def __init__(self, entry: int, block_at: BlockAt, mode_mask: int = 0, end_before: EndBefore | None = None) -> None:
+        """`mode_mask`: the bits of a program counter that say how to decode; a jump keeps them. `end_before` is told
+        where loops begin: a block that comes before one and goes on into it would make another block the head, in the
+        middle of a turn, where what the turn has computed already meets what the one before had."""
         self._entry = entry
         self._block_at = block_at
         self._mode_mask = mode_mask
@@ -38,6 +41,15 @@ class Function:
         self._successors: dict[int, list[int]] = {}
         self._places: dict[int, Nesting] | None = None
         self._discover([entry])
+        if end_before is not None:
+            end_before(self._heads())
+            self._successors = {}
+            self._discover([entry])
+
+    def _heads(self) -> list[int]:
+        """Where direct jumps lead back to."""
+        last = {pc: block[-1].pc for pc in self._successors if (block := self.block(pc))}
+        return [to for pc, found in self._successors.items() for to in found if pc in last and to <= last[pc]]
 
     def place(self, pc: int) -> Nesting:
         if pc not in self._successors:
@@ -182,10 +194,12 @@ def _components(nodes: set[int], first: int, successors: dict[int, list[int]]) -
 
 
 class Order:
-    def __init__(self, block_at: BlockAt, keyed: bool, mode_mask: int = 0) -> None:
-        """`keyed` says whether states are explored in this order; if not, only loops and recursion are told."""
+    def __init__(self, block_at: BlockAt, keyed: bool, mode_mask: int = 0, end_before: EndBefore | None = None) -> None:
+        """`keyed` says whether states are explored in this order; if not, only loops and recursion are told.
+        `end_before`: see `Function`."""
         self._block_at = block_at
         self._mode_mask = mode_mask
+        self._end_before = end_before
         self._keyed = keyed
         self._functions: dict[int, Function] = {}
 
@@ -218,7 +232,7 @@ class Order:
     def function(self, entry: int) -> Function:
         found = self._functions.get(entry)
         if found is None:
-            found = self._functions[entry] = Function(entry, self._block_at, self._mode_mask)
+            found = self._functions[entry] = Function(entry, self._block_at, self._mode_mask, self._end_before)
         return found
 
     def _loops(self, function: int, source: int | None, pc: int, loops: Loops) -> Loops:

@@ -133,7 +133,7 @@ class Simulation:
         turns = Turns()
         self._covering = Covering(program, self._executor, self._queries.table, turns)
         self._joins = Joins(program, self._executor, self._queries.table, turns, self._covering)
-        self._order = Order(code.fixed_block, True, program.decoder.row.mode_mask)
+        self._order = Order(code.fixed_block, True, program.decoder.row.mode_mask, code.end_before)
         self._exits = ExitTests()
         self._relevance = Relevance(program, code.fixed_block)
         self._asks_all = False
