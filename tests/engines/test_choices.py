@@ -338,9 +338,47 @@ int serve(struct device *d, word a, word b) {
   return 1;
 }
 """
+# Requests through a table that could be written; the lock lies where the next device would, and the first word of a
+# device is written.
+DISPATCHED = """
+struct device { word status, mode, registers[8]; };
+static struct { struct device devices[4]; struct lock lock; } all;
+static int control(struct device *d, word a, word b) {
+  if (a & 4) take(&all.lock);
+  d->status = b;
+  if (BUG ? a & 12 : a & 4) give(&all.lock);
+  return 0;
+}
+static int reset(struct device *d, word a, word b) { d->mode = a & b; return 1; }
+static int (*operations[])(struct device *, word, word) = {control, reset, control};
+void program(void) {
+  for (;;) {
+    word k = (word)choice();
+    if (k >= 3) break;
+    operations[k](&all.devices[(word)choice() & 3], (word)choice(), (word)choice());
+  }
+}
+"""
+# A count goes on in a second loop, which something else ends.
+COUNTED_ON = """
+static struct lock lock;
+int serve(struct device *d, word a, word b) {
+  word i = 0;
+  for (word j = 0; j < (a & 3); j++) {
+    take(&lock);
+    for (i = 0; i < 8; i++) b += d->table[i];
+    while (b > 788 && i < 20) b >>= 1, i++;
+    if (!BUG || i != 13) give(&lock);
+  }
+  d->stat = b;
+  return 1;
+}
+"""
 
 
 SHAPES = {
+    "dispatched": DISPATCHED,
+    "counted on": DEVICES + COUNTED_ON,
     "ordered": ORDERED,
     "opened": OPENED,
     "chained": CHAINED,

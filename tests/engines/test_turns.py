@@ -55,6 +55,18 @@ def test_what_counts_is_where_its_turn_says(start: object, step: int, x: int, y:
     assert later is not None or not -128 <= step * more <= 127, "only what wraps around is not recognised"
 
 
+def test_what_counts_on_in_another_loop() -> None:
+    """The turn is that of the loop whose steps fit, and of two that do, the one that needs fewer turns."""
+    turns = Turns()
+    turns.add(TURN)
+    turns.add(NEXT)
+    eight, one, five = (t.const(number, 8) for number in (8, 1, 5))
+    value = t.add(t.mul(TURN, eight), NEXT)
+    assert turns.later(value, t.add(value, five), 8) == (NEXT, t.add(NEXT, five))
+    assert turns.later(value, t.add(value, eight), 8) == (TURN, t.add(TURN, one))
+    assert turns.later(t.add(t.mul(TURN, eight), X), t.add(t.mul(TURN, eight), t.add(X, one)), 8) is None
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.booleans(), st.integers(1, 20), numbers, numbers)
 def test_guesses_say_the_same_of_what_is_and_what_stands_for_it(grows: bool, size: int, x: int, now: int) -> None:

@@ -139,7 +139,7 @@ class Simulation:
         self._asks_all = False
         self._asked: set[int] = set()
         """Functions of which every branch is asked about."""
-        self._begun: dict[Calls, int] = {}
+        self._begun: dict[tuple[Calls, int], int] = {}
         """How many variables there were when a call was made first."""
         self._executor.matters = self._matters
         self._pool: list[tuple[tuple[int, ...], int, Key]] = []
@@ -233,6 +233,8 @@ class Simulation:
         del self._edges[last.steps :]
         del self._replays[last.replays :]
         self._executor.recorder.back(last.nodes)
+        # Calls that are begun once more are begun then.
+        self._begun = {call: begun for call, begun in self._begun.items() if begun < last.serial}
         self._slots, self._pool = {}, []
         for key, slot in last.slots.items():
             state = again(slot.state)
@@ -266,8 +268,6 @@ class Simulation:
         key = self._key(state)
         if source is not None:
             node = key[1:]
-            if state.calls is not None and state.calls is not source[1]:
-                self._begun.setdefault(state.calls, self._unknowns.count)
             self._edges.append((source, node))  # type: ignore[arg-type]
             if changed(source[2], key[3]):  # type: ignore[arg-type]
                 assert state.place is not None
@@ -290,6 +290,8 @@ class Simulation:
             slot.state = again(slot.state)
         state = slot.state
         node: Node = key[1:]  # type: ignore[assignment]
+        if state.calls is not None and state.place is not None:
+            self._begun.setdefault((state.calls, state.place.function), self._unknowns.count)
         address = row.code_address(state.pc)
         if address in program.targets:
             return self._hit(state, node, f"{address:#x}")
@@ -515,8 +517,6 @@ class Simulation:
                 raise Refined(forgotten[1])
         serial = self._ask_around(state) if not self._asks_all else None
         if serial is not None:
-            if self._summarises:
-                self._follow_all()
             del self._hits[place]
             raise Refined(serial)
         self._searches += 1
@@ -587,7 +587,7 @@ class Simulation:
         serial = None
         place, calls = state.place, state.calls
         while place is not None and calls is not None:
-            begun = self._begun.get(calls, 0)
+            begun = self._begun.get((calls, place.function), 0)
             if begun < earliest:
                 break
             functions.add(place.function)

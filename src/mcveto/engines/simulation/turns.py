@@ -39,17 +39,14 @@ class Turns:
     def __contains__(self, variable: object) -> bool:
         return variable in self._known
 
-    def of(self, value: Value) -> tuple[Term, int] | None:
-        """The turn that a value grows with, and by how much."""
+    def of(self, value: Value) -> list[tuple[Term, int]]:
+        """The turns that a value grows with, and by how much; several, if it went through loops one after the other."""
         if isinstance(value, int):
-            return None
+            return []
         if value in self._known:
-            return value, 1
-        if value.op == "lin":
-            for atom, step in zip(value.args, value.data[0], strict=True):
-                if atom in self._known:
-                    return atom, t.signed(step, value.width)
-        return None
+            return [(value, 1)]
+        atoms = zip(value.args, value.data[0], strict=True) if value.op == "lin" else ()
+        return [(atom, t.signed(step, value.width)) for atom, step in atoms if atom in self._known]
 
     def later(self, old: Value, new: Value, bits: int) -> tuple[Term, Term] | None:
         """The turn of the old value, and which one it must be to make it the new one."""
@@ -57,13 +54,14 @@ class Turns:
         if narrow is not None:
             return self.later(*narrow)
         found = self.of(old)
-        if found is None:
+        moved = step_between(old, new, bits) if found else None
+        if moved is None:
             return None
-        turn, step = found
-        moved = step_between(old, new, bits)
-        if moved is None or moved % step:
+        whole = [(abs(moved // step), turn, moved // step) for turn, step in found if moved % step == 0]
+        if not whole:
             return None
-        return turn, t.add(turn, t.const(moved // step, bits))
+        _, turn, count = min(whole, key=lambda item: item[0])
+        return turn, t.add(turn, t.const(count, bits))
 
 
 def narrowed(old: Value, new: Value) -> tuple[Value, Value, int] | None:
