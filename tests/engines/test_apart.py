@@ -45,8 +45,10 @@ def divided(partners: Partners, memory_mb: int | None = None, seconds: float = 2
 
 
 @pytest.fixture(autouse=True)
-def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+def two_processors_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a process that has run many tests before."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
+    monkeypatch.setattr(apart, "MOST_MEMORY", 1e6)
 
 
 def test_counted_turns_are_taken_here() -> None:
