@@ -359,6 +359,14 @@ void program(void) {
   }
 }
 """
+# A table of many, read before the rest of the request is.
+TABLED = DISPATCHED.replace(
+    "static int (*operations[])(struct device *, word, word) = {control, reset, control};",
+    """#define RESET(n) static int reset_##n(struct device *d, word a, word b) { d->mode = a & (b + n); return n; }
+RESET(0) RESET(1) RESET(2)
+#define NINE reset_0, reset_1, reset_2, reset_0, reset_1, reset_2, reset_0, reset_1, reset_2
+static int (*operations[])(struct device *, word, word) = {reset, NINE, NINE, NINE, control};""",
+).replace("k >= 3", "k >= 29")
 # A count goes on in a second loop, which something else ends.
 COUNTED_ON = """
 static struct lock lock;
@@ -378,6 +386,7 @@ int serve(struct device *d, word a, word b) {
 
 SHAPES = {
     "dispatched": DISPATCHED,
+    "tabled": TABLED,
     "counted on": DEVICES + COUNTED_ON,
     "ordered": ORDERED,
     "opened": OPENED,

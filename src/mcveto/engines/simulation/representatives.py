@@ -184,7 +184,10 @@ class RunExecutor(Executor):
                 read = t.var(f"table!{self._table_reads}", 8 * size)
                 entries = [memory.load(cell, size) for cell in cells]
                 if all(isinstance(entry, int) for entry in entries):
-                    self._read[read] = (address, cells, [int(entry) for entry in entries])  # type: ignore[arg-type]
+                    numbers = [int(entry) for entry in entries]  # type: ignore[arg-type]
+                    self._read[read] = (address, cells, numbers)
+                    if size == self._row.address_bytes and all(map(self._is_code, numbers)):
+                        self._pointers.add(read)  # It may be called later.
                     return read
         pointer = self._code_pointer(address, size)
         return memory.load(self._here(address, size, READ), size) if pointer is None else pointer
@@ -222,10 +225,13 @@ class RunExecutor(Executor):
         first = -region.start % size
         for offset in range(first, len(region.content) - size + 1, size):
             entry = int.from_bytes(region.content[offset : offset + size], "big" if self._row.big_endian else "little")
-            code = self._program.space.region_at(self._row.code_address(entry)) if entry else None
-            if code is not None and code.permissions & EXECUTE:
+            if self._is_code(entry):
                 found[region.start + offset] = entry
         return found
+
+    def _is_code(self, entry: int) -> bool:
+        region = self._program.space.region_at(self._row.code_address(entry)) if entry else None
+        return region is not None and bool(region.permissions & EXECUTE)
 
     def store(self, address: Term, value: Value, size: int) -> None:
         memory = self._domain.memory
