@@ -160,7 +160,10 @@ class ProcedureChecker(Checker):
         except Unsupported as error:
             yield self._obligation(own, f"{error} {where}", point, (*point.guard, *domain.guard))
             return
-        guard = tuple({item.get_id(): item for item in (*point.guard, *domain.guard)}.values())
+        if any(item is False for item in domain.guard):
+            return
+        said = {item.get_id() for item in point.guard}
+        guard = (*point.guard, *(item for item in domain.guard if item.get_id() not in said))
         if (is_decision or domain.other_ways) and self._is_impossible(guard, point.behind):
             return
         after = replace(

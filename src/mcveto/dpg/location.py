@@ -108,9 +108,10 @@ class Blocks:
 
     def end_before(self, pcs: Iterable[int]) -> None:
         """From now on blocks end before these program counters."""
-        stops = {self._decoder.row.code_address(pc) for pc in pcs} - self._stops
+        address = self._decoder.row.code_address
+        stops = {address(pc) for pc in pcs} - self._stops
         self._stops = self._stops | stops
-        inside = [pc for pc, block in self._fixed.items() if any(item.pc in stops for item in block[1:])]
+        inside = [pc for pc, block in self._fixed.items() if any(address(item.pc) in stops for item in block[1:])]
         for pc in inside if stops else ():
             del self._fixed[pc]
 
