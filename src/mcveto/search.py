@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcveto.crossings import Crossed
     from mcveto.dpg.driver import Progress
     from mcveto.dpg.history import History
-    from mcveto.engines.apart import Apart
+    from mcveto.engines.second_process import Apart
     from mcveto.program.program import Program
     from mcveto.program.spec import Spec
     from mcveto.property.attach import Attached, EventPoint
@@ -466,7 +466,7 @@ def _engine(
                 return decided
             turns = alongside.after(decided)
             if finish is not None:
-                from mcveto.engines.apart import Apart
+                from mcveto.engines.second_process import Apart
 
                 turns = apart = Apart(alongside, turns, finish, remaining, question.memory_mb)
         else:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mcveto.engines import apart
-from mcveto.engines.apart import Apart
+from mcveto.engines import second_process
+from mcveto.engines.second_process import Apart
 from mcveto.limits import resident_mb
 from mcveto.verdict import Verdict
 
@@ -48,7 +48,7 @@ def divided(partners: Partners, memory_mb: int | None = None, seconds: float = 2
 def two_processors_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also in a process that has run many tests before."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
-    monkeypatch.setattr(apart, "MOST_MEMORY", 1e6)
+    monkeypatch.setattr(second_process, "MOST_MEMORY", 1e6)
 
 
 def test_counted_turns_are_taken_here() -> None:
@@ -109,7 +109,7 @@ def test_memory_is_that_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
     parent = os.getpid()
     partners = Partners(lambda: grow() if os.getpid() != parent else VIOLATED)
     limit = int(2 * resident_mb(parent) + 100)
-    monkeypatch.setattr(apart, "SHARE_OF_MEMORY", 1.0)
+    monkeypatch.setattr(second_process, "SHARE_OF_MEMORY", 1.0)
     both = divided(partners, limit)
     both(1.0)
     begun = time.monotonic()
