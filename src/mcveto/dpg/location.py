@@ -71,6 +71,8 @@ class Blocks:
         self._limit = 1 if single_steps else MAX_BLOCK_INSTRUCTIONS
         self._known: dict[tuple[int, bytes], tuple[Instruction, ...]] = {}
         self._fixed: dict[int, tuple[Instruction, ...]] = {}
+        self._through: dict[int, set[int]] = {}
+        """The blocks that go on through an address, by the program counters at which they begin."""
         row = program.decoder.row
         stops = {row.code_address(pc) for pc in program.hooks} | program.halts | program.targets
         self._stops = stops | {program.return_sentinel}
@@ -104,16 +106,18 @@ class Blocks:
                 at = (at + instruction.size) & row.address_mask
             block = tuple(instructions)
         self._fixed[pc] = block
+        for item in block[1:]:
+            self._through.setdefault(self._decoder.row.code_address(item.pc), set()).add(pc)
         return block
 
     def end_before(self, pcs: Iterable[int]) -> None:
         """From now on blocks end before these program counters."""
         address = self._decoder.row.code_address
         stops = {address(pc) for pc in pcs} - self._stops
-        self._stops = self._stops | stops
-        inside = [pc for pc, block in self._fixed.items() if any(address(item.pc) in stops for item in block[1:])]
-        for pc in inside if stops else ():
-            del self._fixed[pc]
+        self._stops |= stops
+        for stop in stops:
+            for pc in self._through.pop(stop, ()):
+                self._fixed.pop(pc, None)
 
     def single(self, pc: int, code: bytes) -> tuple[Instruction, ...]:
         """The one-instruction block at `pc` where memory holds `code`; raises Unsupported."""

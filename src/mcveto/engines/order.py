@@ -40,6 +40,7 @@ class Function:
         """Grows with what is known of the graph."""
         self._successors: dict[int, list[int]] = {}
         self._places: dict[int, Nesting] | None = None
+        self._endless: tuple[int, dict[int, bool]] = (0, {})
         self._discover([entry])
         if end_before is not None:
             end_before(self._heads())
@@ -60,6 +61,17 @@ class Function:
         if found is None:  # reached by an edge that is not known yet: behind everything
             found = self._places[pc] = ((len(self._successors) + pc,), ())
         return found
+
+    def is_endless(self, head: int) -> bool:
+        """Whether no known edge leads out of a loop."""
+        if self._endless[0] != self.edges:
+            self._endless = (self.edges, {})
+        known = self._endless[1].get(head)
+        if known is None:
+            inside = {pc for pc in self._successors if head in self.place(pc)[1]}
+            known = all(to in inside for pc in inside for to in self._successors[pc])
+            self._endless[1][head] = known
+        return known
 
     def note_edge(self, source: int, target: int) -> None:
         """An edge that was taken; those of indirect jumps are new."""

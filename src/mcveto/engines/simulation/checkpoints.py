@@ -16,7 +16,7 @@ class Slot:
 
     state: PathState
     marks: frozenset[int]
-    """Heads of loops around it whose end depends on inputs."""
+    """Heads of loops around it whose end depends on inputs, or that have none and read some."""
     is_kept: bool = False
     """Whether a checkpoint has the state, too: executing uses it up."""
 
@@ -40,6 +40,8 @@ class Checkpoint:
     """States that had been executed (of those that are recorded)."""
     instructions: int
     """Instructions that had been executed."""
+    met: frozenset[int]
+    """Functions that had been called."""
 
 
 class Refined(Exception):

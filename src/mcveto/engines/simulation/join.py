@@ -41,6 +41,7 @@ from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 from mcveto.machine.address_space import AddressSpace
+from mcveto.machine.memory import EXECUTE
 from mcveto.program.program import Program
 
 MOST_GATE = 24
@@ -55,6 +56,8 @@ SLOW = 64
 NARROW = (0xFF, 0xFFFF)
 # Bits of what most programs count with.
 WORD = 32
+# Bytes that a pointer moves in one turn.
+WIDEST_STEP = 1 << 20
 # Conditions of a path.
 LATELY = 4
 Pair = tuple[Value, Value]
@@ -124,7 +127,27 @@ class Joins:
             others = joined_arrivals(first, ((new, a) for new, a, _ in named))
             result.arrivals = (*others, *result.arrivals)
         self._add_conjuncts(result)
+        self._forget_names(result)
         return result
+
+    def _forget_names(self, result: PathState) -> None:
+        """What an earlier join made, and nothing holds any longer, needs no name: where hundreds of ways meet one after
+        the other, each would carry the names of all joins."""
+        memory = result.memory
+        assert isinstance(memory, CoarseMemory)
+        unknowns, definitions = self._executor.unknowns, self._executor.remainders.definitions
+        said = [*result.path.terms, *(term for key, entry in memory.looked.items() for term in (key[0], entry[0]))]
+        live = self._live(result).union(*(self._table.of(term) for term in said))
+        divided = [definitions[key][0] for key in live if key in definitions]
+        live = live.union(*(self._table.of(term) for term in divided))
+        result.arrivals = tuple(
+            arrival._replace(
+                names={
+                    name: term for name, term in arrival.names.items() if name in live or name not in unknowns.origins
+                }
+            )
+            for arrival in result.arrivals
+        )
 
     def _add_conjuncts(self, result: PathState) -> None:
         if self._counters and self._guesses:
@@ -157,8 +180,8 @@ class Joins:
             if strided is not None:
                 return strided
             found = self._pairs[bits, a, b] = self._fresh(bits, where)
-            if self._guesses or (_counts(a, b) and (where[0] == "register" or self._on_stack(where[1]))):
-                self._enclose(found, a, b, bits)
+            may_guess = self._guesses or (_counts(a, b) and (where[0] == "register" or self._on_stack(where[1])))
+            self._enclose(found, a, b, bits, may_guess)
         return found
 
     def _counted(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value | None:
@@ -193,7 +216,7 @@ class Joins:
 
     def _first_turns(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value | None:
         step = step_between(a, b, bits)
-        if step is None:
+        if step is None or abs(step) > WIDEST_STEP or self._is_code(a):
             return None
         turn = self._turn(bits)
         origin = self._origin(where)
@@ -206,9 +229,13 @@ class Joins:
         found = counted(a, turn, step, bits)
         if isinstance(found, Term):
             self._counters.setdefault(found, (as_term(b, bits), step))
-            if self._guesses or _counts(a, b):
-                self._enclose(found, a, b, bits)
+            self._enclose(found, a, b, bits, self._guesses or _counts(a, b))
         return found
+
+    def _is_code(self, value: Value) -> bool:
+        """Whether a number is the address of code: what a call left behind, and no count."""
+        region = self._program.space.region_at(value) if isinstance(value, int) else None
+        return region is not None and bool(region.permissions & EXECUTE)
 
     def _turn(self, bits: int) -> Term:
         """The number of the turn, in so many bits."""
@@ -335,16 +362,20 @@ class Joins:
         unknowns.first.setdefault(origin, unknowns.count)
         return origin
 
-    def _enclose(self, new: Term, a: Value, b: Value, bits: int) -> None:
+    def _enclose(self, new: Term, a: Value, b: Value, bits: int, may_guess: bool) -> None:
         """Two addresses in one region: the variable is between them. In a loop, at least not below both,
-        or no wider."""
+        or no wider; if nothing may be guessed, only if it did not become wider just now."""
         if bits != self._program.decoder.row.address_bits:
             return
         low_a, high_a = (a, a) if isinstance(a, int) else bounds_of(a, self._first.path)
         low_b, high_b = (b, b) if isinstance(b, int) else bounds_of(b, self._second.path)
         low, high = min(low_a, low_b), max(high_a, high_b)
         if self._is_loop:
+            if not may_guess and high_b > high_a:
+                return
             if isinstance(a, int) and isinstance(b, int):
+                if not may_guess:
+                    return
                 start = t.const(a, bits)
                 self._bounds.append(t.ule(start, new) if a < b else t.ule(new, start))
                 grows = t.signed(a, bits) < t.signed(b, bits)
@@ -445,15 +476,20 @@ class Joins:
         known = set(shared)
         rest_second = [term for term in second if term not in known]
         if names_first and names_second:
-            rename, other = Substitution(names_first).apply, Substitution(names_second).apply
-            renamed = {other(term) for term in second}
-            result += [new for new in map(rename, first) if new in renamed and self._is_live(new, live)]
+            renamed = {*self._renamed(second, names_second)}
+            result += [new for new in self._renamed(first, names_first) if new in renamed and self._is_live(new, live)]
         if self._is_loop:
             result += self._kept_bounds(first, live)
         else:
             result += self._alternatives(rest_first, rest_second, live)
         self._executor.unknowns.bounds.update(self._bounds)
         return list(dict.fromkeys([*result, *self._bounds]))
+
+    def _renamed(self, terms: list[Term], names: dict[Term, Term]) -> list[Term]:
+        """The terms under new names; most speak of nothing that has one, and some of those are long."""
+        keys = {key for value in names for key in self._table.of(value)}
+        apply = Substitution(names).apply
+        return [term if self._table.of(term).isdisjoint(keys) else apply(term) for term in terms]
 
     def _kept_bounds(self, told_before: list[Term], live: frozenset[object]) -> list[Term]:
         """What the earlier state said about a variable that got a new name, if it holds of the later one's value."""

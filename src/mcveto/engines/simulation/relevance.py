@@ -43,6 +43,12 @@ class Relevance:
 
     def matters(self, order: Order, function: int, pc: int) -> bool:
         """Whether the ways out of a block can differ in what happens next."""
+        return self._known(order, function).get(pc, True)
+
+    def all_matter(self, order: Order, function: int) -> bool:
+        return all(self._known(order, function).values())
+
+    def _known(self, order: Order, function: int) -> dict[int, bool]:
         if function not in self._own:
             self._discover(order, function)
         graph = order.function(function)
@@ -50,7 +56,7 @@ class Relevance:
         known = self._next.get(function)
         if known is None or known[0] != edges:
             known = self._next[function] = (edges, self._differing(function, graph))
-        return known[1].get(pc, True)
+        return known[1]
 
     def is_last(self, order: Order, function: int, pc: int) -> bool:
         """Whether a block branches, and one of its ways goes to a target and nowhere else."""

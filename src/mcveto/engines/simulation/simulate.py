@@ -215,7 +215,7 @@ class Simulation:
         point = Checkpoint(
             self._unknowns.count, slots, dict(self._heads), dict(self._joined), dict(self._open),
             dict(self._executor.gaps), len(self._edges), len(self._replays), self._executor.recorder.upcoming,
-            self._executor.instructions,
+            self._executor.instructions, self._summaries.met,
         )  # fmt: skip
         kept.append(point)
         if len(kept) > MOST_CHECKPOINTS:
@@ -235,6 +235,7 @@ class Simulation:
         self._executor.recorder.back(last.nodes)
         # Calls that are begun once more are begun then.
         self._begun = {call: begun for call, begun in self._begun.items() if begun < last.serial}
+        self._summaries.back(last.met)
         self._slots, self._pool = {}, []
         for key, slot in last.slots.items():
             state = again(slot.state)
@@ -242,6 +243,7 @@ class Simulation:
             if now != before:  # more is kept apart than then
                 self._edges.append((before[1:], now[1:]))  # type: ignore[arg-type]
             self._push(state, slot.marks, None)
+        self._name_heads_again()
         self._next_checkpoint = self._executor.instructions + STRETCH
 
     def _matters(self, state: PathState) -> bool:
@@ -329,7 +331,7 @@ class Simulation:
                 if found is not None:
                     return found
             if len(result.successors) > 2 and result.successors[0][0] is Transfer.JUMP:
-                self._order.note_jumps(result.successors[0][1], source, [to.pc for _, to in result.successors])
+                self._note_jumps(state, source, [to for _, to in result.successors])
             for transfer, successor in result.successors:
                 if activation is not None:
                     activation.goes(here, (successor.pc, successor.calls))
@@ -347,13 +349,26 @@ class Simulation:
         if watched is not None and self._executor.watched is not None:
             self._guess_apart(self._executor.watched)
         if self._executor.forked:
-            marks |= {head for head, _ in around if any(left(item, head, frame) for item in (*moved, *returned))}
+            graph, ways = self._order.function(function), (*moved, *returned)
+            marks |= {h for h, _ in around if any(left(way, h, frame) for way in ways) or graph.is_endless(h)}
         for successor in moved:
             self._push(successor, marks, node)
         for end in returned:
             self._push(end, marks, None)  # the way there is that of the summary
         self._tell(source)
         return None
+
+    def _note_jumps(self, state: PathState, source: int, successors: list[PathState]) -> None:
+        """Jumps through a table may show that there is a loop around: its head was executed as if it were none, and its
+        first turn would be followed in vain. If that was just now, it is begun again."""
+        assert state.place is not None
+        graph = self._order.function(state.place.function)
+        known = graph.place(source)[1]
+        self._order.note_jumps(successors[0], source, [to.pc for to in successors])
+        if self._executor.activation is None and graph.place(source)[1] != known:
+            begun = self._begun.get((state.calls, state.place.function), 0) if state.calls is not None else 0
+            if self._executor.instructions - self._point_before(begun).instructions < FAR_BACK:
+                raise Refined(begun)
 
     # Calls.
 
@@ -454,12 +469,25 @@ class Simulation:
         if self._apart.has_states:
             return
         flags = [*flags_read(accesses, self._program.space, self._first.memory)]
+        known = len(self._apart.items)
         for start, size in flags if len(flags) <= MOST_GUESSED else ():
             item: Item = ("memory", start, size, None)
             if item in self._apart.items or self._apart.on_stack(start):
                 continue
             if all(self._apart.place_of(origin) != item for origin in self._unknowns.first):
                 self._keep_apart(item)
+        if len(self._apart.items) > known:
+            self._name_heads_again()
+
+    def _name_heads_again(self) -> None:
+        """A loop that was begun before something was kept apart is still the same loop: if its next turn did not find
+        its first, the whole loop would be followed once more."""
+        names = {where: (*where[:3], self._apart.values(state)) for where, (state, _) in self._heads.items()}
+        self._heads = {names[where]: head for where, head in self._heads.items()}
+        for counts in (self._joined, self._entered, self._arrived):
+            for where, name in names.items():
+                if where in counts:
+                    counts[name] = counts.pop(where)
 
     def _at_head(self, slot: Slot, key: Key) -> frozenset[int] | None:
         """What to do at the head of a loop; None if nothing, because an earlier state covers this one."""
@@ -557,12 +585,15 @@ class Simulation:
 
     def _glance(self, node: Node, serial: int) -> Verdict | None:
         """Where much would be done again, a straight way to the target is looked for first."""
-        point = next((p for p in reversed(self._checkpoints) if p.serial < serial), self._checkpoints[0])
-        cost = self._executor.instructions - point.instructions
+        cost = self._executor.instructions - self._point_before(serial).instructions
         if cost < FAR_BACK or self._glances >= MOST_GLANCES:
             return None
         self._glances += 1
         return self._search(node, self._time_to_search(SHARE_OF_GLANCE), cost // GLANCE)
+
+    def _point_before(self, serial: int) -> Checkpoint:
+        """The last checkpoint before a variable was made."""
+        return next((point for point in reversed(self._checkpoints) if point.serial < serial), self._checkpoints[0])
 
     def _time_to_search(self, share: float) -> float:
         """A turn that is nearly over must not be the reason that nothing is found: nobody looks twice."""
@@ -580,7 +611,8 @@ class Simulation:
 
     def _ask_around(self, state: PathState) -> int | None:
         """From now on asks about every branch of the functions that were entered lately and led here: what is forgotten
-        where a target seems to be reached was mostly forgotten nearby. None if that was done before."""
+        where a target seems to be reached was mostly forgotten nearby. None if that was done before. Functions of which
+        every branch was asked about anyway are left alone: everybody calls them, and their summaries are good."""
         now = self._unknowns.count
         earliest = now - max(LATELY, now // SHARE_OF_LATELY)
         functions: set[int] = set()
@@ -590,8 +622,9 @@ class Simulation:
             begun = self._begun.get((calls, place.function), 0)
             if begun < earliest:
                 break
-            functions.add(place.function)
-            serial = begun
+            if not self._relevance.all_matter(self._order, place.function):
+                functions.add(place.function)
+                serial = begun
             place, calls = place.caller, calls.parent
         if functions <= self._asked:
             return None

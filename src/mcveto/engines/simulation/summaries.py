@@ -128,6 +128,15 @@ class Summaries:
         self._waits[function] = (left - 1, length)
         return left <= 0
 
+    @property
+    def met(self) -> frozenset[int]:
+        """Functions that were called."""
+        return frozenset(self._waits)
+
+    def back(self, met: frozenset[int]) -> None:
+        """What is called once more, because a part of the simulation is done again, is called for the first time."""
+        self._waits = {function: wait for function, wait in self._waits.items() if function in met}
+
     def failed(self, function: int) -> None:
         self._failures[function] = self._failures.get(function, 0) + 1
 
