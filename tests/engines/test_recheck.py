@@ -81,3 +81,15 @@ def test_each_form_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert recheck(queries, time.monotonic() + 20) == "" and len(asked) == 1
     queries = SimpleNamespace(facts=[], refuted=[*impossible, frozenset({t.ult(A, B), t.ult(C, B)})])
     assert "self-check failed" in recheck(queries, time.monotonic() + 20)
+
+
+def test_bounds_that_exclude_each_other_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether products overflow is a hard question that nobody need ask."""
+    wide = [t.var(f"w{number}", 64) for number in range(4)]
+    value = t.bxor(t.mul(wide[0], wide[1]), t.mul(t.mul(wide[2], wide[3]), wide[0]))
+    core = frozenset({t.ult(t.const(912, 64), value), t.ult(value, t.const(5, 64))})
+    monkeypatch.setattr(rechecking, "_SOON", 0.0)
+    monkeypatch.setattr(rechecking, "_SECONDS", 0.0)
+    assert recheck(SimpleNamespace(facts=[], refuted=[core]), time.monotonic() + 5) == ""  # type: ignore[arg-type]
+    possible = frozenset({t.ult(t.const(3, 64), value), t.ult(value, t.const(5, 64))})
+    assert recheck(SimpleNamespace(facts=[], refuted=[possible]), time.monotonic() + 5)  # type: ignore[arg-type]

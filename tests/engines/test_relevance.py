@@ -105,9 +105,9 @@ def test_what_changes_something_kept_apart_is_an_event() -> None:
     blocks = code(graph)
     order = Order(blocks.get, True)
     relevance = Relevance(program(), blocks.get)
-    assert not relevance.matters(order, 0, 0)
+    assert not relevance.matters(order, 0, 0) and not relevance.all_matter(order, 0)
     relevance.note_change(0, 4)
-    assert relevance.matters(order, 0, 0)
+    assert relevance.matters(order, 0, 0) and relevance.all_matter(order, 0)
 
 
 def test_a_call_of_nobody_knows_whom_is_an_event() -> None:

@@ -36,7 +36,7 @@ def test_what_makes_the_formulas_true_makes_their_outline_true(said: list[Term],
     if found is None:
         return
     given_values = dict(zip((A, B, C), numbers, strict=True))
-    evaluator = Evaluator(lambda variable: given_values.get(variable, 0), lambda address: 0)
+    evaluator = Evaluator(lambda variable: given_values.get(variable, 0), lambda memory, address: 0)
     if not all(evaluator.value(term) for term in said):
         return
     # Fixing a, b and c, some values of the new variables must do.

@@ -22,6 +22,7 @@ from mcveto.engines.record import Accesses
 from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
 from mcveto.engines.simulation.elements import element_of
 from mcveto.engines.simulation.frames import OUTSIDE, REACH, Frames, Unfit
+from mcveto.engines.simulation.positions import LOST
 from mcveto.engines.simulation.value_ranges import bounds_of
 from mcveto.engines.state import Calls, PathState
 from mcveto.logic import terms as t
@@ -123,7 +124,7 @@ class General:
                 path.add(t.ule(variable, t.const(bounds[1], variable.width)))
         self.said = frozenset(path.terms)
         self.state = PathState(
-            state.pc, dict(self.registers), self.memory.copy(), path, self.root, None, None, state.steps
+            state.pc, dict(self.registers), self.memory.copy(), path, self.root, None, LOST, state.steps
         )
 
     def _fresh(self, bits: int, bounds: tuple[int, int] | None) -> Term:
@@ -242,6 +243,7 @@ class Activation:
         self.returns: set[Term] = set()
         """Where it returns to, in terms of the return address: machines leave out some bits."""
         self.exits: dict[Node, PathState] = {}
+        self.reads_inputs = False
 
     def footprint(self) -> Footprint:
         return Footprint(self._frames)

@@ -20,6 +20,7 @@ from mcveto.engines.simulation.arrivals import CoarseRecorder
 from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
 from mcveto.engines.simulation.hints import Possible
+from mcveto.engines.simulation.positions import Positions
 from mcveto.engines.simulation.remainders import Remainders
 from mcveto.engines.simulation.value_ranges import bounds_of, places_of, values_of
 from mcveto.engines.state import PathState
@@ -75,6 +76,7 @@ class CoarseExecutor(Executor):
         self.recorder: CoarseRecorder = CoarseRecorder(unknowns)
         self.watched: Accesses | None = None
         """What the next block reads, if somebody wants to know."""
+        self.positions = Positions()
         self.activation: Activation | None = None
         """The call that is followed for a summary."""
         self.frames: Frames | None = None
@@ -140,9 +142,12 @@ class CoarseExecutor(Executor):
         self._state.path.add(condition)
 
     def fresh(self, bits: int, origin: FreshOrigin, usual: Value) -> Value:
-        value = super().fresh(bits, origin, usual)
         state = self._state
-        state.log = None
+        before = state.log
+        value = super().fresh(bits, origin, usual)
+        state.log = self.positions.note(before, state.log)
+        if self.activation is not None:
+            self.activation.reads_inputs = True
         if isinstance(value, Term) and state.arrivals and self.unknowns.is_recorded:
             (arrival,) = state.arrivals
             number = arrival.drawn + 1

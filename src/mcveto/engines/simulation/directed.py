@@ -109,9 +109,10 @@ class DirectedSearch:
         seconds: float,
         most_blocks: int | None = None,
         least_blocks: int = 0,
+        inputs: Model | None = None,
     ) -> Verdict | None:
         """A confirmed violation at the target, or None; of a search with a limit not more is expected than that a
-        straight way is found, unless what comes otherwise is worth `least_blocks`."""
+        straight way is found, unless what comes otherwise is worth `least_blocks`. `inputs`: those to begin with."""
         self._deadline = time.monotonic() + seconds
         self._measure(edges, target)
         if most_blocks is not None:
@@ -122,6 +123,8 @@ class DirectedSearch:
                 return None
         self._runner.is_wanted = {pc for pc, _ in self._known}.__contains__
         start = self._runner.initial()
+        if inputs is not None:
+            start.model = inputs
         start.calls = first.calls  # equal call strings are the same object only below the same root
         self._order.start(start)
         nodes = frozenset(self._known.get((start.pc, start.calls), ()))

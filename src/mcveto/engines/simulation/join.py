@@ -113,8 +113,8 @@ class Joins:
             registers[number] = self._value(*values[number], self._layout.cells[number].bits, ("register", number))
         memory = self._memories()
         result = PathState(
-            first.pc, registers, memory, Path(self._table), first.calls, second.model, None, first.steps,
-            place=second.place, key=second.key,
+            first.pc, registers, memory, Path(self._table), first.calls, second.model,
+            self._executor.positions.joined(first.log, second.log), first.steps, place=second.place, key=second.key,
         )  # fmt: skip
         settle(second)  # what was read just now
         settle(first)

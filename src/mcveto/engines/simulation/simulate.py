@@ -538,7 +538,7 @@ class Simulation:
         if self._hits[place] <= FEW_HITS and len(self._apart.items) < MOST_APART:
             forgotten = self._apart.forgotten(state, self._unknowns, self._queries.table)
             if forgotten is not None:
-                found = self._glance(node, forgotten[1])
+                found = self._glance(state, node, forgotten[1])
                 if found is not None:
                     return found
                 self._keep_apart(forgotten[0])
@@ -551,7 +551,7 @@ class Simulation:
         if self._searches <= MOST_SEARCHES:
             seconds = self._time_to_search(SHARE_OF_SEARCH)
             least = self._executor.instructions // (2 * GLANCE)
-            found = self._search(node, seconds, None if self._asks_all else MOST_BLOCKS, least)
+            found = self._search(state, node, seconds, None if self._asks_all else MOST_BLOCKS, least)
             if found is not None:
                 return found
             if self._summarises:
@@ -583,13 +583,13 @@ class Simulation:
         self._hits.clear()
         self._searches = 0
 
-    def _glance(self, node: Node, serial: int) -> Verdict | None:
+    def _glance(self, state: PathState, node: Node, serial: int) -> Verdict | None:
         """Where much would be done again, a straight way to the target is looked for first."""
         cost = self._executor.instructions - self._point_before(serial).instructions
         if cost < FAR_BACK or self._glances >= MOST_GLANCES:
             return None
         self._glances += 1
-        return self._search(node, self._time_to_search(SHARE_OF_GLANCE), cost // GLANCE)
+        return self._search(state, node, self._time_to_search(SHARE_OF_GLANCE), cost // GLANCE)
 
     def _point_before(self, serial: int) -> Checkpoint:
         """The last checkpoint before a variable was made."""
@@ -600,13 +600,16 @@ class Simulation:
         now = time.monotonic()
         return share * max(self._until - now, LEAST_SHARE * (self._deadline - now))
 
-    def _search(self, node: Node, seconds: float, most_blocks: int | None, least: int = 0) -> Verdict | None:
+    def _search(
+        self, state: PathState, node: Node, seconds: float, most_blocks: int | None, least: int = 0
+    ) -> Verdict | None:
         search = DirectedSearch(
             self._program, self._runner, self._run_queries, self._order, self._apart.values, self._branch_matters,
             self._tell,
         )  # fmt: skip
         edges = [*self._edges, *edges_of(self._replays, self._apart.items)]
-        found = search.run(self._first, edges, node, seconds, most_blocks, least)
+        inputs = self._executor.positions.agreeing(state, self._queries.table, self._run_queries)
+        found = search.run(self._first, edges, node, seconds, most_blocks, least, inputs)
         return self._with_statistics(found) if found is not None else None
 
     def _ask_around(self, state: PathState) -> int | None:

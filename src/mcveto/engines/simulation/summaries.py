@@ -25,6 +25,7 @@ from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.simulation.directed import Node, Values
 from mcveto.engines.simulation.elements import element_of, index_of
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
+from mcveto.engines.simulation.positions import LOST
 from mcveto.engines.simulation.value_ranges import bounds_of
 from mcveto.engines.state import Calls, PathState
 from mcveto.logic import terms as t
@@ -84,6 +85,7 @@ class Summary:
     returns: frozenset[Term]
     exits: list[Exit]
     first: Node
+    reads_inputs: bool = False
     uses: int = 0
     edges: list[tuple[Node, Node]] = field(default_factory=list)
     replays: list[Replay] = field(default_factory=list)
@@ -209,6 +211,7 @@ class Summaries:
             frozenset(activation.returns),
             [],
             first,
+            activation.reads_inputs,
         )
         for node, state in activation.exits.items():
             summary.exits.append(self._exit(activation, summary, used, node, state))
@@ -254,6 +257,7 @@ class Summaries:
         visited = activation.at((state.pc, state.calls))
         visited.add(set(summary.registers), set(summary.written - summary.registers.keys()), loaded, stored - loaded)
         activation.functions |= summary.functions
+        activation.reads_inputs |= summary.reads_inputs
         activation.written |= summary.written
         activation.stored |= stored
         if summary.below:
@@ -360,6 +364,8 @@ class Summaries:
             memory.cells[to] = cell
         end = state.fork(state.calls.address, registers, memory, state.model)
         end.calls = state.calls.parent
+        if summary.reads_inputs:
+            end.log = LOST
         unknowns = self._executor.unknowns
         for term in way.path:
             said = apply(term)

@@ -1,0 +1,99 @@
+"""A loop that is closed by jumps through a table takes two turns, whether or not it ends."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from mcveto.engines.order import Function
+from mcveto.engines.simulation import simulate as simulation
+from mcveto.program.program import load_program
+from mcveto.program.spec import InputCall, PropertySpec, Spec
+
+WAYS = 40
+DISPATCH = """
+	.text
+	.globl handle
+handle:
+	lis 30,cells@ha
+	addi 30,30,cells@l
+next:
+	bl choice
+	cmplwi 0,3,{last}
+	bgt 0,{otherwise}
+	slwi 3,3,2
+	lis 9,table@ha
+	addi 9,9,table@l
+	lwzx 10,9,3
+	mtctr 10
+	bctr
+{ways}
+done:
+	b done
+lock:
+	lwz 5,0(30)
+	cmpwi 0,5,0
+	bne 0,reached
+	li 5,1
+	stw 5,0(30)
+	blr
+unlock:
+	li 5,0
+	stw 5,0(30)
+	blr
+reached:
+	nop
+	b reached
+	.section .rodata
+	.align 2
+table:
+{table}
+	.data
+	.align 2
+cells:
+	.space 4096
+"""
+WAY = """
+.L{number}:
+	bl lock
+	lwz 4,{cell}(30)
+	addi 4,4,1
+	andi. 4,4,255
+	stw 4,{cell}(30)
+	bl unlock
+	b next
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@pytest.mark.parametrize("otherwise", ["done", "next"])
+def test_turns(otherwise: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "LONG_TURN", 100)  # nothing is guessed that may cost another turn
+    path = tmp_path / "dispatch.s"
+    ways = "".join(WAY.format(number=number, cell=4 * number + 4) for number in range(WAYS))
+    table = "\n".join(f"\t.long .L{number}" for number in range(WAYS))
+    path.write_text(DISPATCH.format(last=WAYS - 1, ways=ways, table=table, otherwise=otherwise))
+    spec = Spec(
+        arch="ppc32-be",
+        entry="handle",
+        input_calls=(InputCall("choice"),),
+        halt=("done",),
+        properties=(PropertySpec("reach", ("reached",)),),
+    )
+    verdict = simulation.simulate(load_program(str(path), spec), 30, is_recorded=False)
+    assert verdict.kind == "proved", verdict.reason
+    # What every way calls is executed for each: 15 instructions a way, and two turns.
+    assert verdict.statistics["instructions_executed"] < 2.2 * 17 * WAYS
+
+
+def test_a_loop_that_nothing_leaves() -> None:
+    edges = {1: [2], 2: [3, 4], 3: [2], 4: [5, 6], 5: [4], 6: []}
+    function = Function.__new__(Function)
+    function._entry, function._successors, function._places = 1, edges, None
+    function.edges, function._endless = 1, (0, {})
+    assert not function.is_endless(2) and not function.is_endless(4)
+    function._successors[4] = [5]
+    function._places, function.edges = None, 2
+    assert function.is_endless(4) and not function.is_endless(2)
