@@ -58,12 +58,35 @@ def test_inputs_agree_with_what_is_said_of_them() -> None:
     path.add(t.eq(t.band(t.var("in!71", 32), t.const(0x80, 32)), t.const(0x80, 32)))
     path.add(t.ult(t.var("in!70", 32), unknown))
     state = PathState(0, {}, None, path, None, None, log)  # type: ignore[arg-type]
-    found = positions.agreeing(state, table, queries)
+    found = positions.agreeing(state, table, queries, lambda name: None)
     assert found is not None
     assert found.value(t.var("in!1", 32)) & 0x80, "the second input, as a real path calls it"
     assert t.var("in!0", 32) not in found.values, "what is said of it speaks of other things, too"
     silent = PathState(0, {}, None, Path(table), None, None, log)  # type: ignore[arg-type]
-    assert positions.agreeing(silent, table, queries) is None
+    assert positions.agreeing(silent, table, queries, lambda name: None) is None
+
+
+def test_what_was_made_of_inputs_tells_about_them() -> None:
+    """An entry of a table was read, and the rest of a division."""
+    program = RandomProgram(b"\xf4", b"\xc3", bytes(64), False).load()
+    queries = Queries(program, float("inf"), 1.0)
+    positions = Positions()
+    log = read(positions, read(positions, None, "in!70"), "in!71")
+    entry, rest, other = (t.var(f"any!{number}", 32) for number in range(3))
+    index, divided = t.var("in!70", 32), t.var("in!71", 32)
+    meanings = {
+        entry: t.disj([t.conj([t.eq(index, t.const(i, 32)), t.eq(entry, t.const(100 + i * i, 32))]) for i in range(9)]),
+        rest: t.eq(rest, t.urem(divided, t.const(10, 32))),
+        other: t.eq(other, t.add(index, t.var("any!9", 32))),
+    }
+    path = Path(queries.table)
+    for name, value in ((entry, 149), (rest, 6), (other, 3)):
+        path.add(t.eq(name, t.const(value, 32)))
+    state = PathState(0, {}, None, path, None, None, log)  # type: ignore[arg-type]
+    found = positions.agreeing(state, queries.table, queries, meanings.get)
+    assert found is not None
+    assert found.value(t.var("in!0", 32)) == 7
+    assert found.value(t.var("in!1", 32)) % 10 == 6
 
 
 ROWS = 90

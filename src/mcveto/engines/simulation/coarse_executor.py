@@ -81,6 +81,22 @@ class CoarseExecutor(Executor):
         """The call that is followed for a summary."""
         self.frames: Frames | None = None
 
+    def meaning(self, name: Term) -> Term | None:
+        """What a name stands for, if it is an entry of a table or a remainder."""
+        definition = self.remainders.definitions.get(name)
+        if definition is not None:
+            return t.eq(name, t.urem(definition[0], t.const(definition[1], name.width)))
+        read = self._tables.get(name)
+        if read is None:
+            return None
+        address, cells, entries = read
+        return t.disj(
+            [
+                t.conj([t.eq(address, t.const(cell, address.width)), t.eq(name, t.const(entry, name.width))])
+                for cell, entry in zip(cells, entries, strict=True)
+            ]
+        )
+
     def is_table(self, value: Term) -> bool:
         """Whether more is known of a value than the path says."""
         return value in self._tables or value in self._lists

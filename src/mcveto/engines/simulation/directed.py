@@ -91,7 +91,9 @@ class DirectedSearch:
         runner.matters = matters
         self._seeds: dict[int, int] = {}
         self._deadline = 0.0
+        self._inputs: Model | None = None
         self._blocks = 0
+        self._expected = 0
         self._most_blocks = MOST_BLOCKS
         self._pool: list[tuple[int, int, Real]] = []
         self._pushed = 0
@@ -115,14 +117,15 @@ class DirectedSearch:
         straight way is found, unless what comes otherwise is worth `least_blocks`. `inputs`: those to begin with."""
         self._deadline = time.monotonic() + seconds
         self._measure(edges, target)
+        farthest = max(self._distances.values(), default=0)
+        self._expected = FIRST_BLOCKS + FIRST_FACTOR * farthest
         if most_blocks is not None:
-            farthest = max(self._distances.values(), default=0)
-            expected = FIRST_BLOCKS + FIRST_FACTOR * farthest
-            self._most_blocks = min(max(expected, least_blocks), most_blocks)
+            self._most_blocks = min(max(self._expected, least_blocks), most_blocks)
             if self._most_blocks < farthest:
                 return None
         self._runner.is_wanted = {pc for pc, _ in self._known}.__contains__
         start = self._runner.initial()
+        self._inputs = inputs
         if inputs is not None:
             start.model = inputs
         start.calls = first.calls  # equal call strings are the same object only below the same root
@@ -247,7 +250,8 @@ class DirectedSearch:
                 is_counting = head in counting and turns < MOST_COUNTED
                 counting.discard(head)
                 is_new = self._pushed > pushed.get(head, begun)
-                if turns and is_new and not is_counting and self._is_farther(real, place):
+                may_leave = turns and is_new and not is_counting and not self._is_as_told(real)
+                if may_leave and self._is_farther(real, place):
                     return None
                 pushed[head] = self._pushed
             ways = self._advance(state, real)
@@ -258,11 +262,18 @@ class DirectedSearch:
             if not ways:
                 return None
             # Several only where a jump goes through a table.
-            ways.sort(key=lambda way: way[0])
+            ways.sort(key=lambda way: (not self._is_as_told(way[1]), way[0]))
             for distance, other in ways[1:]:
                 self._wait(distance + COST_OF_QUESTION, other)
             real = ways[0][1]
         return None
+
+    def _is_as_told(self, real: Real) -> bool:
+        """Whether a path still has the inputs to begin with, whatever others it has."""
+        model = real.item.model
+        if self._inputs is None or model is None or self._blocks >= self._expected:
+            return False
+        return all(model.values.get(variable) == value for variable, value in self._inputs.values.items())
 
     def _may_leave(self, place: Place) -> bool:
         """Whether a block is a test that ends the loop around it."""
@@ -313,6 +324,8 @@ class DirectedSearch:
             cost += self._cost(place, node)
             if not self._matters(place):
                 cost += COST_OF_DETOUR
+            if not ways and self._is_as_told(real):
+                cost = -COST_OF_QUESTION  # inputs that nothing was told of lead away: others come first
             for fork in self._runner.forks:
                 self._wait(cost + COST_OF_QUESTION, Real(fork, anchor, real.nodes))
         return ways

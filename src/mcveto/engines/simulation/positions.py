@@ -13,7 +13,7 @@ different number.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from mcveto.engines.path import KeyTable, Path
 from mcveto.engines.queries import Model, No, Queries
@@ -44,9 +44,18 @@ class Positions:
     def _count(self, log: Log) -> int:
         return self._of[log.variable] + 1 if isinstance(log, Drawn) else 0
 
-    def agreeing(self, state: PathState, table: KeyTable, queries: Queries) -> Model | None:
-        """Inputs of a real path that agree with what an abstract state says of those whose positions are known."""
-        said = [term for term in state.path.terms if table.of(term) and self._of.keys() >= table.of(term)]
+    def agreeing(
+        self, state: PathState, table: KeyTable, queries: Queries, meaning: Callable[[Term], Term | None]
+    ) -> Model | None:
+        """Inputs of a real path that agree with what an abstract state says of those whose positions are known, and of
+        names for what was made of them: `meaning` tells what a name stands for, if that is known."""
+        said: dict[Term, None] = {}
+        for term in state.path.terms:
+            names = [key for key in table.of(term) if key not in self._of]
+            meanings = [meaning(name) if isinstance(name, Term) else None for name in names]
+            told = [found for found in meanings if found is not None and table.of(found) <= {*names, *self._of}]
+            if table.of(term) and len(told) == len(names):
+                said |= dict.fromkeys([term, *told])
         if not said:
             return None
         path = Path(table)
@@ -56,14 +65,13 @@ class Positions:
         if isinstance(found, No):
             return None
         base = queries.any_input()
-        values = {self._real(key): found.value(key) for key in _variables(said, table)}
+        values = {self._real(key): found.value(key) for key in self._inputs(said, table)}
         return Model({**base.values, **values}, base.memory, base._known, base._otherwise)
+
+    def _inputs(self, said: Iterable[Term], table: KeyTable) -> list[Term]:
+        keys = {key for term in said for key in table.of(term) if isinstance(key, Term) and key in self._of}
+        return sorted(keys, key=lambda variable: variable.serial)
 
     def _real(self, variable: Term) -> Term:
         """What a real path calls it (see `representatives`)."""
         return t.var(f"{str(variable.data).partition('!')[0]}!{self._of[variable]}", variable.width)
-
-
-def _variables(said: Iterable[Term], table: KeyTable) -> list[Term]:
-    keys = {key for term in said for key in table.of(term) if isinstance(key, Term)}
-    return sorted(keys, key=lambda variable: variable.serial)

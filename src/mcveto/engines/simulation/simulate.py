@@ -608,7 +608,8 @@ class Simulation:
             self._tell,
         )  # fmt: skip
         edges = [*self._edges, *edges_of(self._replays, self._apart.items)]
-        inputs = self._executor.positions.agreeing(state, self._queries.table, self._run_queries)
+        executor = self._executor
+        inputs = executor.positions.agreeing(state, self._queries.table, self._run_queries, executor.meaning)
         found = search.run(self._first, edges, node, seconds, most_blocks, least, inputs)
         return self._with_statistics(found) if found is not None else None
 
