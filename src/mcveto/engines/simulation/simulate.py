@@ -367,7 +367,7 @@ class Simulation:
         self._order.note_jumps(successors[0], source, [to.pc for to in successors])
         if self._executor.activation is None and graph.place(source)[1] != known:
             begun = self._begun.get((state.calls, state.place.function), 0) if state.calls is not None else 0
-            if self._executor.instructions - self._point_before(begun).instructions < FAR_BACK:
+            if not self._is_far_back(begun):
                 raise Refined(begun)
 
     # Calls.
@@ -538,15 +538,14 @@ class Simulation:
         if self._hits[place] <= FEW_HITS and len(self._apart.items) < MOST_APART:
             forgotten = self._apart.forgotten(state, self._unknowns, self._queries.table)
             if forgotten is not None:
+                if self._is_far_back(forgotten[1]):
+                    self._ask_around(state, place)  # much less is done again
                 found = self._glance(state, node, forgotten[1])
                 if found is not None:
                     return found
                 self._keep_apart(forgotten[0])
                 raise Refined(forgotten[1])
-        serial = self._ask_around(state) if not self._asks_all else None
-        if serial is not None:
-            del self._hits[place]
-            raise Refined(serial)
+        self._ask_around(state, place)
         self._searches += 1
         if self._searches <= MOST_SEARCHES:
             seconds = self._time_to_search(SHARE_OF_SEARCH)
@@ -585,11 +584,14 @@ class Simulation:
 
     def _glance(self, state: PathState, node: Node, serial: int) -> Verdict | None:
         """Where much would be done again, a straight way to the target is looked for first."""
-        cost = self._executor.instructions - self._point_before(serial).instructions
-        if cost < FAR_BACK or self._glances >= MOST_GLANCES:
+        if not self._is_far_back(serial) or self._glances >= MOST_GLANCES:
             return None
+        cost = self._executor.instructions - self._point_before(serial).instructions
         self._glances += 1
         return self._search(state, node, self._time_to_search(SHARE_OF_GLANCE), cost // GLANCE)
+
+    def _is_far_back(self, serial: int) -> bool:
+        return self._executor.instructions - self._point_before(serial).instructions >= FAR_BACK
 
     def _point_before(self, serial: int) -> Checkpoint:
         """The last checkpoint before a variable was made."""
@@ -613,10 +615,12 @@ class Simulation:
         found = search.run(self._first, edges, node, seconds, most_blocks, least, inputs)
         return self._with_statistics(found) if found is not None else None
 
-    def _ask_around(self, state: PathState) -> int | None:
+    def _ask_around(self, state: PathState, hit: Key) -> None:
         """From now on asks about every branch of the functions that were entered lately and led here: what is forgotten
-        where a target seems to be reached was mostly forgotten nearby. None if that was done before. Functions of which
-        every branch was asked about anyway are left alone: everybody calls them, and their summaries are good."""
+        where a target seems to be reached was mostly forgotten nearby. Functions of which every branch is asked about anyway
+        are left alone: everybody calls them, and their summaries are good. Nothing if that was done before."""
+        if self._asks_all:
+            return
         now = self._unknowns.count
         earliest = now - max(LATELY, now // SHARE_OF_LATELY)
         functions: set[int] = set()
@@ -630,11 +634,11 @@ class Simulation:
                 functions.add(place.function)
                 serial = begun
             place, calls = place.caller, calls.parent
-        if functions <= self._asked:
-            return None
-        self._asked |= functions
-        self._summaries.drop(lambda summary: not functions.isdisjoint(summary.functions))
-        return serial
+        if serial is not None and not functions <= self._asked:
+            self._asked |= functions
+            self._summaries.drop(lambda summary: not functions.isdisjoint(summary.functions))
+            del self._hits[hit]
+            raise Refined(serial)
 
     def _suspicion(self) -> str:
         return "".join(f"; {reason}" for reason in [*self._open][:1])
