@@ -617,8 +617,8 @@ class Simulation:
 
     def _ask_around(self, state: PathState, hit: Key) -> None:
         """From now on asks about every branch of the functions that were entered lately and led here: what is forgotten
-        where a target seems to be reached was mostly forgotten nearby. Functions of which every branch is asked about anyway
-        are left alone: everybody calls them, and their summaries are good. Nothing if that was done before."""
+        where a target seems to be reached was mostly forgotten nearby. Functions of which every branch is asked about
+        anyway are left alone: everybody calls them, and their summaries are good. Nothing if that was done before."""
         if self._asks_all:
             return
         now = self._unknowns.count
