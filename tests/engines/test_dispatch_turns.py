@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import time
 from pathlib import Path
 
 import pytest
 
+from mcveto.dpg.location import Blocks
 from mcveto.engines.order import Function
 from mcveto.engines.simulation import simulate as simulation
 from mcveto.program.program import load_program
@@ -19,9 +21,9 @@ DISPATCH = """
 handle:
 	lis 30,cells@ha
 	addi 30,30,cells@l
-next:
+{entry}next:
 	bl choice
-	cmplwi 0,3,{last}
+{test}	cmplwi 0,3,{last}
 	bgt 0,{otherwise}
 	slwi 3,3,2
 	lis 9,table@ha
@@ -55,6 +57,7 @@ table:
 cells:
 	.space 4096
 """
+ROTATED = {False: {"entry": "", "test": ""}, True: {"entry": "\tbl choice\n\tb test\n", "test": "test:\n"}}
 WAY = """
 .L{number}:
 	bl lock
@@ -67,25 +70,48 @@ WAY = """
 """
 
 
+SPEC = Spec(
+    arch="ppc32-be",
+    entry="handle",
+    input_calls=(InputCall("choice"),),
+    halt=("done",),
+    properties=(PropertySpec("reach", ("reached",)),),
+)
+
+
+def dispatch(folder: Path, count: int, otherwise: str, is_rotated: bool) -> Path:
+    path = folder / "dispatch.s"
+    ways = "".join(WAY.format(number=number, cell=4 * number + 4) for number in range(count))
+    table = "\n".join(f"\t.long .L{number}" for number in range(count))
+    path.write_text(DISPATCH.format(last=count - 1, ways=ways, table=table, otherwise=otherwise, **ROTATED[is_rotated]))
+    return path
+
+
 @pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
-@pytest.mark.parametrize("otherwise", ["done", "next"])
-def test_turns(otherwise: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("otherwise", "is_rotated"), [("done", False), ("next", False), ("done", True)])
+def test_turns(otherwise: str, is_rotated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rotated: the link register holds one address of code in the first turn and another in all others."""
     monkeypatch.setattr(simulation, "LONG_TURN", 100)  # nothing is guessed that may cost another turn
-    path = tmp_path / "dispatch.s"
-    ways = "".join(WAY.format(number=number, cell=4 * number + 4) for number in range(WAYS))
-    table = "\n".join(f"\t.long .L{number}" for number in range(WAYS))
-    path.write_text(DISPATCH.format(last=WAYS - 1, ways=ways, table=table, otherwise=otherwise))
-    spec = Spec(
-        arch="ppc32-be",
-        entry="handle",
-        input_calls=(InputCall("choice"),),
-        halt=("done",),
-        properties=(PropertySpec("reach", ("reached",)),),
-    )
-    verdict = simulation.simulate(load_program(str(path), spec), 30, is_recorded=False)
+    program = load_program(str(dispatch(tmp_path, WAYS, otherwise, is_rotated)), SPEC)
+    verdict = simulation.simulate(program, 30, is_recorded=False)
     assert verdict.kind == "proved", verdict.reason
     # What every way calls is executed for each: 15 instructions a way, and two turns.
     assert verdict.statistics["instructions_executed"] < 2.2 * 17 * WAYS
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+def test_heads_have_the_names_of_what_is_kept_apart_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after going back to a checkpoint that was made when less was kept apart."""
+    monkeypatch.setattr(simulation, "STRETCH", 20)
+    program = load_program(str(dispatch(tmp_path, 3, "done", False)), SPEC)
+    simulated = simulation.Simulation(program, Blocks(program), time.monotonic() + 30, None)
+    simulated.record_nothing()
+    assert simulated.run().kind == "proved"
+    simulated._apart.add(("register", simulated._apart.stack_pointer, None))
+    simulated._back(1 << 40)
+    assert simulated._heads
+    for where, (state, _) in simulated._heads.items():
+        assert where[3] == simulated._apart.values(state)
 
 
 def test_a_loop_that_nothing_leaves() -> None:

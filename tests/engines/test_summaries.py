@@ -154,3 +154,15 @@ def test_a_frame_that_leaves_the_stack_is_followed() -> None:
         counts.append(len(used))
     # Where the second call does not fault the target is reached, and it is gone through more than once.
     assert counts[0] == 1 and counts[1] >= 2 and counts[1] % 2 == 0
+
+
+def test_a_call_that_is_made_once_more_is_the_first() -> None:
+    """Going back to before a call must not make a summary due, of `main` for instance, which is called once."""
+    summaries = Summaries.__new__(Summaries)
+    summaries._failures, summaries._waits = {}, {}
+    before = summaries.met
+    assert not summaries.is_due(7)
+    summaries.back(before)
+    assert not summaries.is_due(7)
+    summaries.back(summaries.met)
+    assert summaries.is_due(7)
