@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -166,15 +166,21 @@ def _z3(obligation: Obligation, solver: Any, timeout: float) -> str:
 
 
 def _contradicted(obligation: Obligation, model: Any) -> list[Any]:
-    """The bytes read in the formulas that are known, but have another value in the model."""
+    """What is known of the bytes read in the formulas, where the model has another value: of all equal ones around it
+    at once, or a question about any cell of an array would be asked as often as it has cells."""
     facts: list[Any] = []
-    addresses = {model.eval(at, model_completion=True).as_long() for _, at in reads(list(obligation.formulas))}
-    for address, (memory, known) in itertools.product(sorted(addresses), obligation.known):
-        byte = known(address)
-        fact = z3.BoolVal(True) if byte is None else memory[address] == byte
-        if not z3.is_true(model.eval(fact, model_completion=True)):
-            facts.append(fact)
+    for (_, at), (memory, known) in itertools.product(reads(list(obligation.formulas)), obligation.known):
+        where = model.eval(at, model_completion=True).as_long()
+        if (byte := known(where)) is not None and z3.is_false(model.eval(memory[where] == byte, model_completion=True)):
+            low, high = (_last_equal(known, where, step) for step in (-1, 1))
+            facts += [memory[where] == byte, z3.Implies(z3.And(z3.UGE(at, low), z3.ULE(at, high)), memory[at] == byte)]
     return facts
+
+
+def _last_equal(known: Callable[[int], int | None], address: int, step: int) -> int:
+    """Where the bytes end that are known to be the same as this one, in one direction, as far as it is looked."""
+    near = range(address, max(-1, address + step * (1 << 13)), step)
+    return [*itertools.takewhile(lambda at: known(at) == known(address), near)][-1]
 
 
 # Z3's own names for division with the values of the standard where the divisor is 0.

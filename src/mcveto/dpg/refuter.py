@@ -7,6 +7,8 @@ when a model gets one wrong. Leaving some out can only make more satisfiable, so
 
 from __future__ import annotations
 
+import itertools
+
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.solver import Solver, make_solver
@@ -14,6 +16,8 @@ from mcveto.logic.terms import Term, free_variables
 from mcveto.program.program import Program
 
 MAX_ROUNDS = 200
+# Seconds of the first turn: where one solver needs long, the other often does not.
+SHORTLY = 0.5
 WINDOW = 256
 
 
@@ -29,15 +33,16 @@ class Refuter:
         self._facts: dict[int, Term] = {}
 
     def check(self, *literals: Term) -> str:
-        """ "unsat" from the first solver that can decide, else what the last one said."""
+        """ "unsat" from the first solver that can decide, else what the last one said. Each is asked shortly before one
+        is given all the time."""
         answer = "unknown"
-        for solver in self._solvers:
-            answer = self._ask(solver, literals)
+        for seconds, solver in itertools.product((min(SHORTLY, self._timeout), self._timeout), self._solvers):
+            answer = self._ask(solver, literals, seconds)
             if answer != "unknown":
                 break
         return answer
 
-    def _ask(self, solver: Solver, literals: tuple[Term, ...]) -> str:
+    def _ask(self, solver: Solver, literals: tuple[Term, ...], seconds: float) -> str:
         reads_memory = self._memory in free_variables(list(literals))
         for _ in range(MAX_ROUNDS):
             solver.push()
@@ -46,7 +51,7 @@ class Refuter:
                     solver.add(literal)
                 for fact in self._facts.values() if reads_memory else ():
                     solver.add(fact)
-                answer = solver.check((), self._timeout)
+                answer = solver.check((), seconds)
                 if answer != "sat" or not reads_memory:
                     return answer
                 misread = self._misread(solver, literals)

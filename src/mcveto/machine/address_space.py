@@ -43,6 +43,24 @@ class AddressSpace:
             return None
         return region.content[offset] if offset < len(region.content) else 0
 
+    def uniform_range(self, address: int) -> tuple[int, int] | None:
+        """The largest range around an address whose bytes are all known and the same at entry; None if this is not."""
+        value, region = self.initial_byte(address), self.region_at(address)
+        if value is None or region is None:
+            return None
+        offset, content, same = address - region.start, region.content, bytes([value])
+        low = high = offset
+        if offset < len(content):
+            low -= offset - len(content[:offset].rstrip(same))
+            behind = content[offset:]
+            high += len(behind) - len(behind.lstrip(same))
+        if value == 0 and high >= len(content):
+            high = region.end - region.start
+            low = min(low, len(content.rstrip(same)))
+        low = max([low, *(end for _, end in region.unspecified if end <= offset)])
+        high = min([high, *(start for start, _ in region.unspecified if start > offset)])
+        return region.start + low, region.start + high
+
     def fixed_bytes(self, address: int, size: int) -> bytes | None:
         """`size` bytes that no run can change, or None if they are not all known, of one region and unwritable."""
         region = self.region_at(address)

@@ -152,7 +152,8 @@ def _ends(system: System, cut: Location, array: Access, places: Sequence[Term]) 
     bits = system.program.space.address_bits
     indices: dict[Term, None] = {array.index: None}
     inner = array.index.args[0] if array.index.op in ("sext", "zext") else array.index
-    for place in places:
+    limits = _compared_with(system, inner, places)
+    for place in sorted(places, key=lambda place: place not in limits):
         if place.width == inner.width and place is not inner:
             indices[_extended(place, array.index)] = None
     for index in list(indices)[:MAX_ENDS]:
@@ -162,6 +163,17 @@ def _ends(system: System, cut: Location, array: Access, places: Sequence[Term]) 
     if array.base:
         for number in numbers[-1:]:
             yield t.const(array.base + array.stride * number, bits)
+
+
+def _compared_with(system: System, index: Term, places: Sequence[Term]) -> set[Term]:
+    """The places that the index of an array is compared with by some step: what is filled up to there, ends there."""
+    found: set[Term] = set()
+    for step in system.all_steps():
+        for literal in step.guard:
+            mentioned = set(t.postorder([literal]))
+            if index in mentioned:
+                found.update(place for place in places if place in mentioned)
+    return found
 
 
 def _extended(place: Term, like: Term) -> Term:

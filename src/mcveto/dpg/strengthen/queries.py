@@ -1,7 +1,8 @@
 """Questions about states at a cut point, asked as assumptions of one persistent solver.
 
 Bytes of the image that no run can change are facts everywhere, and all bytes of the image are facts in the entry
-state; they are added only when a model got one wrong that matters. Where a question reads memory at constant
+state; they are added only when a model got one wrong that matters, and for all equal ones around it at once where a
+question reads through an address that may be any of them. Where a question reads memory at constant
 addresses only, every byte is a variable of its own: that is what bit-vector solvers are fastest at.
 """
 
@@ -85,6 +86,8 @@ class Queries:
         self.facts: dict[int, Term] = {}
         """What is known of bytes that no run can change."""
         self._entry_facts: dict[int, Term] = {}
+        self._entry_ranges: dict[Term, None] = {}
+        """What is known of words of the entry state whose address varies."""
         self.count = 0
 
     def ask(
@@ -115,7 +118,7 @@ class Queries:
             if forms is None:
                 forms = {term: term for term in (*wanted, *context)}
             asked = [forms[literal] for literal in wanted]
-            facts = [] if is_flat else list((self._entry_facts if at_entry else self.facts).values())
+            facts = [] if is_flat else self._facts_to_tell(at_entry)
             solver = self._solver
             if context:
                 kept = self._contexts.get((where, is_flat))
@@ -139,8 +142,12 @@ class Queries:
             if not wrong:
                 return found
             for address in wrong:
-                self._learn(address, at_entry)
+                if not at_entry or not self._learn_range(address, [*wanted, *context], found):
+                    self._learn(address, at_entry)
         return None
+
+    def _facts_to_tell(self, at_entry: bool) -> list[Term]:
+        return [*self._entry_facts.values(), *self._entry_ranges] if at_entry else list(self.facts.values())
 
     def _forms(self, terms: Sequence[Term]) -> dict[Term, Term] | None:
         """Every term with the bytes it reads as variables; None if one reads memory in another way."""
@@ -198,6 +205,26 @@ class Queries:
                 cell = t.load(self._memory, t.const(where, self._program.space.address_bits), 1, False)
                 facts[where] = t.eq(cell, t.const(known, 8))
 
+    def _learn_range(self, address: int, terms: Sequence[Term], model: Model) -> bool:
+        """What the bytes around an address, all the same at entry, say of the words that are read there; whether it is
+        more than was known. One byte after the other, a question about any cell of an array would take as many rounds
+        as it has cells."""
+        around = self._program.space.uniform_range(address)
+        if around is None:
+            return False
+        (low, high), before = around, len(self._entry_ranges)
+        value = self._program.space.initial_byte(address)
+        for term in t.postorder(terms):
+            if term.op != "load" or term.args[1].op == "const" or _base(term.args[0]) is not self._memory:
+                continue
+            where, (size, big_endian) = term.args[1], term.data
+            if low <= model.value(where) <= address < model.value(where) + size <= high:
+                inside = t.ult(t.sub(where, t.const(low, where.width)), t.const(high - low - size + 1, where.width))
+                word = t.load(self._memory, where, size, big_endian)
+                content = t.const(int.from_bytes(bytes([value or 0]) * size), word.width)
+                self._entry_ranges[t.disj([t.bnot(inside), t.eq(word, content)])] = None
+        return len(self._entry_ranges) > before
+
     def _byte(self, address: int) -> Term:
         found = self._bytes.get(address)
         if found is None:
@@ -249,3 +276,9 @@ class Queries:
         for part in parts[1:]:
             result = t.concat(result, part)
         return result
+
+
+def _base(memory: Term) -> Term:
+    while memory.op == "store":
+        memory = memory.args[0]
+    return memory
