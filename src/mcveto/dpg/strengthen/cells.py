@@ -1,12 +1,10 @@
 """Candidates about all cells of an array: what a loop has made of the part that it has passed.
 
-A step that stores at base + s*i, i a cell or register, makes base an array of stride s. At every cut point the cells
-from where the loop began up to base + s*h are a segment, h being what moves there (the index itself, another cell such
-as the length) or a number that the program compares with. Of the contents of a segment is proposed what holds in all
-samples: one value, an affine function of the index, bounds, that some number is not among them, an order relation to
-the index or to a cell (the maximum so far), equality with the same cell of another array (after a copy); of the cell
-behind it, one value (the end of a text). At a cut point that no run has come to, because it is behind a long loop, what
-is proposed is what the array was like elsewhere.
+At every cut point the cells of an array from its beginning up to where it may be filled (`arrays`) are a segment. Of
+its contents is proposed what holds in all samples: one value, an affine function of the index, bounds, that some number
+is not among them, an order relation to the index or to a cell (the maximum so far), equality with the same cell of
+another array (after a copy); of the cell behind it, one value (the end of a text). At a cut point that no run has come
+to, because it is behind a long loop, what is proposed is what the array was like elsewhere.
 
 Cf. Gopan, Reps, Sagiv, "A framework for numeric analysis of array operations" (POPL 2005), which folds segments into
 summary cells; here the segments are guessed from runs and the claim is about one cell of which nothing is known
@@ -19,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mcveto.dpg.graph import Witness
 from mcveto.dpg.location import Location
-from mcveto.dpg.strengthen.candidates import thresholds
+from mcveto.dpg.strengthen.arrays import LARGEST_ARRAY, MAX_SAMPLES, Array, Arrays, own_numbers
 from mcveto.dpg.strengthen.places import value_at
 from mcveto.dpg.strengthen.quantified import any_cell
 from mcveto.dpg.strengthen.system import System
@@ -28,23 +26,8 @@ from mcveto.logic import terms as t
 from mcveto.logic.substitute import substitute
 from mcveto.logic.terms import Term
 
-MAX_ARRAYS = 6
-MAX_ENDS = 3
-MAX_SAMPLES = 12
-MAX_CANDIDATES = 24
+MAX_CANDIDATES = 40
 MAX_COMPARED = 6
-LARGEST_ARRAY = 1 << 16
-
-
-@dataclass(frozen=True)
-class Access:
-    """A word of `size` bytes at base + stride * index."""
-
-    base: int
-    stride: int
-    index: Term
-    size: int
-    big_endian: bool
 
 
 @dataclass(frozen=True)
@@ -56,67 +39,21 @@ class _Cell:
     witness: Witness
 
 
-def accesses(system: System) -> tuple[list[Access], list[Access]]:
-    """The arrays that steps write and read; where only the index differs, each index counts."""
-    written: dict[Access, None] = {}
-    read: dict[Access, None] = {}
-    for step in system.all_steps():
-        for address, value, big_endian in step.state.writes():
-            found = _access(address, value.width // 8, big_endian)
-            if found is not None:
-                written[found] = None
-        for term in t.postorder([*step.guard, *(value for _, value, _ in step.state.writes())]):
-            if term.op == "load":
-                found = _access(term.args[1], *term.data)
-                if found is not None:
-                    read[found] = None
-    return list(written), list(read)
-
-
-def _access(address: Term, size: int, big_endian: bool) -> Access | None:
-    if address.op == "lin" and len(address.args) == 1:
-        (stride,), base = address.data
-        index = _index(address.args[0])
-        if index is not None and 0 < stride <= 64 and stride & (stride - 1) == 0:
-            return Access(base, stride, index, size, big_endian)
-    elif address.op in ("var", "load") and size & (size - 1) == 0:
-        index = _index(address)
-        return Access(0, size, index, size, big_endian) if index is not None else None
-    return None
-
-
-def _index(term: Term) -> Term | None:
-    """An index as it is at a cut point: of a word that is read behind writes which may miss it, the word itself."""
-    if term.op in ("sext", "zext"):
-        inner = _index(term.args[0])
-        return None if inner is None else _extended(inner, term)
-    if term.op == "load" and term.args[1].op == "const":
-        memory = term.args[0]
-        while memory.op == "store":
-            memory = memory.args[0]
-        return t.load(memory, term.args[1], *term.data)
-    stored = any(part.op == "store" for part in t.postorder([term]))
-    return None if stored or any("!" in str(leaf.data) for leaf in t.free_variables([term]) if leaf.width) else term
-
-
 def all_cells(system: System, cut: Location, places: Sequence[Term], exact: bool) -> list[Term]:
     """Candidates for one cut point: what the cells are (`exact`), or what they are related to."""
-    written, read = accesses(system)
+    arrays = Arrays(system)
     samples = system.samples.visits[cut][-MAX_SAMPLES:]
     bits = system.program.space.address_bits
     found: dict[Term, None] = {}
-    for array in written[:MAX_ARRAYS]:
-        first = _first(system, array)
-        if first is None:
-            continue
-        others = sorted({other.base - array.base for other in (*written, *read) if _is_alike(array, other)} - {0})
-        for end in _ends(system, cut, array, places):
+    for array in arrays.written:
+        others = arrays.others(array)
+        for end in arrays.ends(array, cut, places):
             if exact:
                 found.update(dict.fromkeys(_behind(array, end, samples)))
-            segment = _Segment(array, t.const(first, bits), end, bits)
+            segment = _Segment(array, t.const(array.first, bits), end, bits)
             cells = [cell for witness in samples for cell in segment.cells(witness)]
             if not samples:
-                passed = _Segment(array, segment.start, _address(array, array.index), bits)
+                passed = _Segment(array, segment.start, arrays.passed(array), bits)
                 elsewhere = [witness for found in system.samples.visits.values() for witness in found[-MAX_SAMPLES:]]
                 cells = [cell for witness in elsewhere for cell in passed.cells(witness)]
             if cells:
@@ -126,64 +63,8 @@ def all_cells(system: System, cut: Location, places: Sequence[Term], exact: bool
     return [candidate for candidate in found if candidate.op != "const"][:MAX_CANDIDATES]
 
 
-def _is_alike(array: Access, other: Access) -> bool:
-    return (array.stride, array.size, array.big_endian) == (other.stride, other.size, other.big_endian)
-
-
-def _first(system: System, array: Access) -> int | None:
-    """The lowest address at which the array was written, by the values of its index at the cut points."""
-    lowest: list[int] = []
-    for cut in system.cuts:
-        for witness in system.samples.visits[cut][:2]:
-            value = value_at(_address(array, array.index), witness)
-            lowest.append(value)
-    space = system.program.space
-    writable = [value for value in lowest if space.writable(value) and value >= array.base]
-    return min(writable, default=None)
-
-
-def _address(array: Access, index: Term) -> Term:
-    bits = index.width
-    return t.add(t.const(array.base, bits), t.mul(t.const(array.stride if array.base else 1, bits), index))
-
-
-def _ends(system: System, cut: Location, array: Access, places: Sequence[Term]) -> Iterator[Term]:
-    """The addresses at which a segment may end."""
-    bits = system.program.space.address_bits
-    indices: dict[Term, None] = {array.index: None}
-    inner = array.index.args[0] if array.index.op in ("sext", "zext") else array.index
-    limits = _compared_with(system, inner, places)
-    for place in sorted(places, key=lambda place: place not in limits):
-        if place.width == inner.width and place is not inner:
-            indices[_extended(place, array.index)] = None
-    for index in list(indices)[:MAX_ENDS]:
-        if index.width == bits:
-            yield _address(array, index)
-    numbers = [n for n in _own_numbers(system, inner.width) if 0 < n * array.stride <= LARGEST_ARRAY]
-    if array.base:
-        for number in numbers[-1:]:
-            yield t.const(array.base + array.stride * number, bits)
-
-
-def _compared_with(system: System, index: Term, places: Sequence[Term]) -> set[Term]:
-    """The places that the index of an array is compared with by some step: what is filled up to there, ends there."""
-    found: set[Term] = set()
-    for step in system.all_steps():
-        for literal in step.guard:
-            mentioned = set(t.postorder([literal]))
-            if index in mentioned:
-                found.update(place for place in places if place in mentioned)
-    return found
-
-
-def _extended(place: Term, like: Term) -> Term:
-    if like.op == "sext":
-        return t.sext(place, like.width)
-    return t.zext(place, like.width) if like.op == "zext" else place
-
-
 class _Segment:
-    def __init__(self, array: Access, start: Term, end: Term, bits: int) -> None:
+    def __init__(self, array: Array, start: Term, end: Term, bits: int) -> None:
         self.array, self.start, self.end = array, start, end
         self.cell = any_cell(bits)
         self.offset = t.sub(self.cell, start)
@@ -236,7 +117,7 @@ def _values(segment: _Segment, cells: Sequence[_Cell], others: Sequence[int]) ->
     yield from segment.holding((t.eq(word, segment.content(delta)) for delta in others), cells)
 
 
-def _behind(array: Access, end: Term, samples: Sequence[Witness]) -> Iterator[Term]:
+def _behind(array: Array, end: Term, samples: Sequence[Witness]) -> Iterator[Term]:
     """That the cell behind a segment has one value: how texts end."""
     if end.op == "const":
         return
@@ -251,7 +132,7 @@ def _orders(system: System, segment: _Segment, cells: Sequence[_Cell], places: S
     word = segment.content()
     width = word.width
     signed = [t.signed(cell.value, width) for cell in cells]
-    own = _own_numbers(system, width)
+    own = own_numbers(system, width)
     for limit in [n for n in sorted({0, *own}) if n >= max(signed)][:1]:
         yield t.sle(word, t.const(limit, width))
     for limit in [n for n in sorted({0, *own}) if n <= min(signed)][-1:]:
@@ -261,16 +142,10 @@ def _orders(system: System, segment: _Segment, cells: Sequence[_Cell], places: S
     index = segment.index(width)
     claims = [t.ult(index, word), t.ule(index, word), t.slt(index, word), t.sle(word, index)]
     for place in places[:MAX_COMPARED]:
-        if place.width == width:
-            claims += [t.sle(word, place), t.sle(place, word)]
+        if place.width >= width:
+            low = t.extract(place, width - 1, 0)
+            claims += [t.sle(word, low), t.sle(low, word)]
     yield from segment.holding(claims, cells)
-
-
-def _own_numbers(system: System, width: int) -> list[int]:
-    """The numbers that the program compares with, without their neighbours."""
-    near = set(thresholds(system).get(width, ()))
-    half = 1 << (width - 1)
-    return sorted(n for n in near if {n - 1, n + 1} <= near and -half <= n < half)
 
 
 def _affine(segment: _Segment, word: Term, cells: Sequence[_Cell]) -> Iterator[Term]:

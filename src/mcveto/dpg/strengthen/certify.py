@@ -8,13 +8,14 @@ precondition one cube at a time, each generalised by what the paths from the cut
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from mcveto.dpg.location import Location
 from mcveto.dpg.outcomes import Outcome
 from mcveto.dpg.proof import Proof, ProofNode
 from mcveto.dpg.steps import Steps
 from mcveto.dpg.strengthen.cubes import conjuncts, cube_of
+from mcveto.dpg.strengthen.quantified import any_cell, instances, loads_that_vary
 from mcveto.dpg.strengthen.queries import Model, Unsat
 from mcveto.dpg.strengthen.system import System
 from mcveto.logic import terms as t
@@ -57,7 +58,8 @@ def _precondition(
             if hidden.isdisjoint(free_variables([part])):
                 found[part] = None
             else:
-                found.update(dict.fromkeys(_lemmas(system, location, part, outcome, list(found))))
+                lemmas = _Lemmas(system, location, invariants).implying(part, outcome.fresh, list(found))
+                found.update(dict.fromkeys(lemmas))
     return list(found)
 
 
@@ -85,62 +87,99 @@ def _safe_end(
     return safe
 
 
-def _lemmas(system: System, location: Location, needed: Term, outcome: Outcome, known: list[Term]) -> list[Term]:
-    """Clauses over the state alone that hold on all paths to the location and imply `needed` for all fresh values."""
-    violated = t.bnot(needed)
-    lemmas = _constants(system, location, needed)
-    for _ in range(MAX_LEMMAS):
-        answer = system.queries.ask([violated, *known, *lemmas], timeout=QUERY_SECONDS)
-        if isinstance(answer, Unsat):
-            return lemmas
-        if not isinstance(answer, Model):
-            break
-        cube = cube_of([violated], outcome.fresh, answer.value)
-        core = _core(system, location, cube)
-        if core is None:
-            break
-        lemmas.append(t.bnot(t.conj(_generalised(system, location, core))))
-    raise CannotCertify(f"no invariant without inputs at {location}")
+class _Lemmas:
+    """Clauses over the state alone that hold on all paths from the cut points to a location."""
 
+    def __init__(self, system: System, location: Location, invariants: Mapping[Location, list[Term]]) -> None:
+        self._queries = system.queries
+        self._space = system.program.space
+        self._memory = t.memory("mem", self._space.address_bits)
+        self._location = location
+        self._paths = system.paths_to(location)
+        self._known = {step.source: invariants[step.source] for step in self._paths if step.source is not None}
 
-def _constants(system: System, location: Location, needed: Term) -> list[Term]:
-    """What `needed` reads and all paths from the cut points leave with one value."""
-    memory = t.memory("mem", system.program.space.address_bits)
-    places: dict[Term, None] = {}
-    for term in t.postorder([needed]):
-        if term.op == "var" and "!" not in str(term.data):
-            places[term] = None
-        elif term.op == "load" and term.args[1].op == "const":
-            places[t.load(memory, term.args[1], *term.data)] = None
-    paths = list(system.paths_to(location))
-    found: list[Term] = []
-    for place in places:
-        values = {step.pre(place) for step in paths}
-        if len(values) == 1 and next(iter(values)).op == "const":
-            found.append(t.eq(place, values.pop()))
-    return found
+    def implying(self, needed: Term, fresh: Sequence[Term], known: list[Term]) -> list[Term]:
+        """Lemmas that imply `needed` for all fresh values."""
+        violated = t.bnot(needed)
+        lemmas = self._constants(needed)
+        if loads_that_vary([needed]):
+            lemmas += self._carried()
+        for _ in range(MAX_LEMMAS):
+            said = instances([*known, *lemmas], [violated])
+            answer = self._queries.ask([violated, *known, *lemmas, *said], timeout=QUERY_SECONDS)
+            if isinstance(answer, Unsat):
+                return lemmas
+            if not isinstance(answer, Model):
+                break
+            untouched = [lemma for lemma in self._untouched(violated, answer) if lemma not in lemmas]
+            if untouched:
+                lemmas += untouched
+                continue
+            core = self._core(cube_of([violated], fresh, answer.value))
+            if core is None:
+                break
+            lemmas.append(t.bnot(t.conj(self._generalised(core))))
+        raise CannotCertify(f"no invariant without inputs at {self._location}")
 
+    def _constants(self, needed: Term) -> list[Term]:
+        """What `needed` reads and all paths leave with one value."""
+        places: dict[Term, None] = {}
+        for term in t.postorder([needed]):
+            if term.op == "var" and "!" not in str(term.data):
+                places[term] = None
+            elif term.op == "load" and term.args[1].op == "const":
+                places[t.load(self._memory, term.args[1], *term.data)] = None
+        found: list[Term] = []
+        for place in places:
+            values = {step.pre(place) for step in self._paths}
+            if len(values) == 1 and next(iter(values)).op == "const":
+                found.append(t.eq(place, values.pop()))
+        return found
 
-def _core(system: System, location: Location, cube: Cube) -> Cube | None:
-    """The literals that no path from a cut point to the location leads into, or None if one does."""
-    needed: dict[Term, None] = {}
-    for step in system.paths_to(location):
-        before = {literal: step.pre(literal) for literal in cube}
-        known = system.invariants[step.source] if step.source is not None else ()
-        answer = system.queries.ask([*before.values(), *step.guard, *known], step.source is None, QUERY_SECONDS)
-        if not isinstance(answer, Unsat):
-            return None
-        needed.update((literal, None) for literal, value in before.items() if value in answer.core)
-    return tuple(literal for literal in cube if literal in needed)
+    def _carried(self) -> list[Term]:
+        """What holds at the cut points before and still holds here."""
+        claims = dict.fromkeys(claim for found in self._known.values() for claim in found)
+        return [claim for claim in claims if self._holds(claim)]
 
+    def _untouched(self, violated: Term, model: Model) -> Iterator[Term]:
+        """That equal bytes around one that is read still are what they were at entry: all of them, since which one is
+        read an input decides."""
+        cell = any_cell(self._space.address_bits)
+        for load in loads_that_vary([violated]):
+            where, (size, big_endian) = model.value(load.args[1]), load.data
+            around, byte = self._space.uniform_range(where), self._space.initial_byte(where)
+            if around is not None and byte is not None and around[1] - around[0] >= size:
+                word = t.load(self._memory, cell, size, big_endian)
+                offset = t.sub(cell, t.const(around[0], cell.width))
+                outside = t.ult(t.const(around[1] - around[0] - size, cell.width), offset)
+                claim = t.disj([outside, t.eq(word, t.const(int.from_bytes(bytes([byte]) * size), word.width))])
+                if self._holds(claim):
+                    yield claim
 
-def _generalised(system: System, location: Location, cube: Cube) -> Cube:
-    current = list(cube)
-    at = 0
-    while at < len(current):
-        shorter = _core(system, location, (*current[:at], *current[at + 1 :]))
-        if shorter is None:
-            at += 1
-        else:
-            current = list(shorter)
-    return tuple(current)
+    def _holds(self, claim: Term) -> bool:
+        return self._core((t.bnot(claim),)) is not None
+
+    def _core(self, cube: Cube) -> Cube | None:
+        """The literals that no path to the location leads into, or None if one does."""
+        needed: dict[Term, None] = {}
+        for step in self._paths:
+            before = {literal: step.pre(literal) for literal in cube}
+            known = self._known[step.source] if step.source is not None else []
+            asked = [*before.values(), *step.guard]
+            asked += [*known, *instances(known, asked)]
+            answer = self._queries.ask(asked, step.source is None, QUERY_SECONDS)
+            if not isinstance(answer, Unsat):
+                return None
+            needed.update((literal, None) for literal, value in before.items() if value in answer.core)
+        return tuple(literal for literal in cube if literal in needed)
+
+    def _generalised(self, cube: Cube) -> Cube:
+        current = list(cube)
+        at = 0
+        while at < len(current):
+            shorter = self._core((*current[:at], *current[at + 1 :]))
+            if shorter is None:
+                at += 1
+            else:
+                current = list(shorter)
+        return tuple(current)

@@ -7,6 +7,7 @@ solver cannot decide is dropped: fewer candidates are only less useful, never wr
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 Candidates = dict[Location, dict[Term, None]]
 Rebuild = Callable[[Location, Mapping[Term, None], Location | None], None]
 QUERY_SECONDS = 1.0
+# For candidates that are asked about one by one: each, and all together.
+LONGEST_SECONDS = 3.0
+ALL_SECONDS = 8.0
 
 
 def surviving(
@@ -87,10 +91,13 @@ def _broken(
                 broken.update((candidate, None) for candidate, _ in refuted)
                 pending = [item for item in pending if item[0] not in broken]
                 continue
-        # Undecided together: one by one.
-        for candidate, before in pending:
+        # Undecided together: one by one, with more time where they are few, or the others were quick.
+        until = time.monotonic() + ALL_SECONDS
+        for number, (candidate, before) in enumerate(pending):
+            share = (until - time.monotonic()) / (len(pending) - number)
+            seconds = max(QUERY_SECONDS / 4, min(LONGEST_SECONDS, share))
             literals = [*assumed, *step.guard, t.bnot(before)]
-            if not system.queries.refutes(literals, at_entry, QUERY_SECONDS / 4, step.source, fixed):
+            if not system.queries.refutes(literals, at_entry, seconds, step.source, fixed):
                 broken[candidate] = None
         break
     return broken

@@ -7,7 +7,7 @@ induction). The constants the steps were built under are all kept.
 from __future__ import annotations
 
 from mcveto.dpg.location import Location
-from mcveto.dpg.strengthen.quantified import instances, speaks_of_all
+from mcveto.dpg.strengthen.quantified import instances, loads_that_vary, speaks_of_all
 from mcveto.dpg.strengthen.queries import Unsat
 from mcveto.dpg.strengthen.system import System
 from mcveto.logic import terms as t
@@ -15,6 +15,7 @@ from mcveto.logic.terms import Term
 
 # The last questions before a proof: what was found should not be lost here.
 QUERY_SECONDS = 8.0
+SHORT_SECONDS = 0.5
 
 
 def inductive_core(system: System) -> dict[Location, list[Term]] | None:
@@ -37,6 +38,14 @@ def inductive_core(system: System) -> dict[Location, list[Term]] | None:
         if not isinstance(answer, Unsat):
             return False
         core = answer.core | {said[instance] for instance in answer.core & said.keys()}
+        # What is said of arrays costs most in a proof, and cores are not minimal.
+        for literal in [literal for literal in known if literal in core and loads_that_vary([literal])]:
+            if source is not None and literal not in needed[source]:
+                # Guards may have been told already what is said of all cells.
+                rest = [one for one in (*literals, *said) if one not in said or said[one] in core - {literal}]
+                rest += [one for one in known if one in core and one is not literal]
+                if system.queries.refutes(rest, False, SHORT_SECONDS):
+                    core.discard(literal)
         if source is not None:
             for literal in system.invariants[source]:
                 if literal in core and literal not in needed[source]:

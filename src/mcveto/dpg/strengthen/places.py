@@ -11,6 +11,7 @@ from mcveto.dpg.runs import Run
 from mcveto.dpg.steps import Steps
 from mcveto.dpg.strengthen.big_steps import BigStep
 from mcveto.dpg.strengthen.path_state import stores_of
+from mcveto.dpg.strengthen.quantified import loads_that_vary
 from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import substitute
@@ -85,12 +86,15 @@ class Places:
 
 
 def relevant_places(places: Places, steps: Iterable[BigStep]) -> dict[Location, set[Term]]:
-    """The cone of influence: what guards read, and what flows into that."""
+    """The cone of influence: what guards read, and what flows into that; with arrays read, what is stored there."""
     found: dict[Location, set[Term]] = {}
     known = list(steps)
+    reads_arrays = any(loads_that_vary(step.guard) for step in known)
     for step in known:
         if step.source is not None:
-            found.setdefault(step.source, set()).update(places.of_all(step.guard))
+            stored = [(at, value) for at, value, _ in step.state.writes() if reads_arrays and at.op != "const"]
+            terms = [*step.guard, *(term for pair in stored for term in pair)]
+            found.setdefault(step.source, set()).update(places.of_all(terms))
     changed = True
     while changed:
         changed = False

@@ -38,6 +38,11 @@ def addresses_read(terms: Iterable[Term]) -> list[Term]:
     return sorted(found, key=lambda address: address.op == "const")[:MAX_ADDRESSES]
 
 
+def loads_that_vary(terms: Iterable[Term]) -> list[Term]:
+    """The words that are read at addresses that are not constant."""
+    return [term for term in t.postorder(terms) if term.op == "load" and term.args[1].op != "const"]
+
+
 def instances(literals: Collection[Term], terms: Iterable[Term]) -> list[Term]:
     """What the literals that speak of all cells say of the addresses that terms read."""
     general = [literal for literal in literals if speaks_of_all(literal)]
