@@ -111,7 +111,7 @@ def refuted(obligation: Obligation, effort: Effort) -> str:
         return "unsat"
     formulas = tuple(formula for formula in obligation.formulas if formula is not True)
     obligation = replace(obligation, formulas=formulas if effort.second else _rewritten(formulas))
-    for turn, seconds in enumerate((0.02, 0.1, max(0.1, 0.02 * effort.timeout), effort.timeout)):
+    for turn, seconds in enumerate((0.02, 0.1, *(max(0.1, share * effort.timeout) for share in (0.02, 0.06, 1)))):
         for make in (z3.SimpleSolver, z3.Solver):
             if turn == 1 and make is z3.Solver and not effort.second and _is_equal_as_polynomials(formulas):
                 return "unsat"
@@ -119,7 +119,7 @@ def refuted(obligation: Obligation, effort: Effort) -> str:
             if (answer := _z3(obligation, solver, min(seconds, effort.timeout))) != "unknown":
                 return _bitwuzla(solver.to_smt2(), effort.timeout) if effort.second and answer == "unsat" else answer
         # Not all bytes that are known may have been stated: only a refutation counts.
-        if _bitwuzla(solver.to_smt2(), max(0.05, seconds if turn < 3 else 0.3 * seconds)) == "unsat":
+        if _bitwuzla(solver.to_smt2(), max(0.05, seconds if turn < 4 else 0.3 * seconds)) == "unsat":
             return "unsat"
     return "unknown"
 

@@ -16,8 +16,8 @@ from mcveto.logic.terms import Term, free_variables
 from mcveto.program.program import Program
 
 MAX_ROUNDS = 200
-# Seconds of the first turn: where one solver needs long, the other often does not.
-SHORTLY = 0.5
+# Seconds of the first turns: where one solver needs long, the other often does not.
+FIRST_TURNS = (0.3, 2.0)
 WINDOW = 256
 
 
@@ -36,8 +36,8 @@ class Refuter:
         """ "unsat" from the first solver that can decide, else what the last one said. Each is asked shortly before one
         is given all the time."""
         answer = "unknown"
-        for seconds, solver in itertools.product((min(SHORTLY, self._timeout), self._timeout), self._solvers):
-            answer = self._ask(solver, literals, seconds)
+        for seconds, solver in itertools.product((*FIRST_TURNS, self._timeout), self._solvers):
+            answer = self._ask(solver, literals, min(seconds, self._timeout))
             if answer != "unknown":
                 break
         return answer

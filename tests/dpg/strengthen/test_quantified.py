@@ -141,6 +141,14 @@ def test_locations_that_share_out_the_cells_say_nothing_of_all_of_them(proved: P
     assert "does not hold" in problem(proved, forged)
 
 
+@pytest.mark.parametrize("name", ["x86-64/all-below-safe-O1", "ppc32-be/all-below-safe-O0"])
+def test_arrays_by_byte_offsets_and_up_to_what_an_index_is_compared_with(name: str) -> None:
+    """The first counts bytes and has its maximum in half a register; in the second, the length comes after other cells,
+    and the entry decides what all cells are."""
+    program = load_program(None, load_spec(str(EXAMPLES / f"{name}.yaml")))
+    assert AutoDriver(program, Limits(seconds=120)).run().kind == "proved"
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(

@@ -53,6 +53,31 @@ def test_bytes_that_can_change_are_facts_at_entry_only(program: Program) -> None
     assert isinstance(queries.ask(changed, at_entry=True), Unsat)
 
 
+@pytest.mark.parametrize("size", [1, 4])
+def test_equal_bytes_at_entry_are_learned_together(program: Program, size: int) -> None:
+    """A question about any of thousands of cells takes a few rounds, not one for each."""
+    queries = Queries(program, lambda: 100.0)
+    ranges = [space_range(program, region.start) for region in program.space.regions if region.permissions & WRITE]
+    low, high = max(ranges, key=lambda found: found[1] - found[0])
+    assert high - low > 4096
+    pointer = t.var("EAX", 32)
+    read = t.load(t.memory("mem", 32), pointer, size, False)
+    byte = program.space.initial_byte(low)
+    content = t.const(int.from_bytes(bytes([byte or 0]) * size), 8 * size)
+    near = t.ult(t.sub(pointer, t.const(low, 32)), t.const(high - low - size + 1, 32))
+    assert isinstance(queries.ask([near, t.ne(read, content)], at_entry=True), Unsat)
+    assert queries.count <= 5
+    # Only at entry, and no more than these bytes.
+    assert isinstance(queries.ask([near, t.ne(read, content)]), Model)
+    answer = queries.ask([near, t.eq(read, content)], at_entry=True)
+    assert isinstance(answer, Model) and low <= answer.value(pointer) <= high - size
+
+
+def space_range(program: Program, address: int) -> tuple[int, int]:
+    found = program.space.uniform_range(address)
+    return found if found is not None else (address, address)
+
+
 def test_what_is_known_is_not_in_the_core_and_can_shrink(program: Program) -> None:
     queries = Queries(program, lambda: 100.0)
     x, y = t.var("EAX", 32), t.var("EBX", 32)

@@ -15,6 +15,7 @@ What is not behind the beginning in some sample is none of them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 from mcveto.dpg.graph import Witness
@@ -32,6 +33,8 @@ MAX_SAMPLES = 12
 # Samples in which the beginning of an array is looked for, per cut point.
 MAX_BEGINNINGS = 60
 LARGEST_ARRAY = 1 << 16
+# Words that one turn of a loop passes.
+MAX_UNROLLED = 16
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,10 @@ class Array:
     size: int
     big_endian: bool
 
+    @property
+    def kind(self) -> tuple[int, int, bool]:
+        return self.stride, self.size, self.big_endian
+
 
 class Arrays:
     def __init__(self, system: System) -> None:
@@ -102,38 +109,44 @@ class Arrays:
 
     def _grouped(self, found: Places) -> dict[Array, list[Access]]:
         groups: dict[Array, list[Access]] = {}
+        reaches: dict[Array, int] = {}
         for access, sources in found.items():
-            first = self._first(access, sources)
-            # Of the words that one turn of an unrolled loop passes, the first is where the array begins.
-            is_next = access.is_pointer and any(
-                other.index is access.index and other.size == access.size and other.base < access.base
-                for other, others in found.items()
-                if other.is_pointer and others == sources
-            )
-            if first is not None and not is_next:
-                groups.setdefault(Array(first, access.stride, access.size, access.big_endian), []).append(access)
+            if any(_is_next(access, other) for other, others in found.items() if others == sources):
+                continue
+            extent = self._extent(access, sources)
+            if extent is not None:
+                array = Array(extent[0], access.stride, access.size, access.big_endian)
+                groups.setdefault(array, []).append(access)
+                reaches[array] = max(reaches.get(array, 0), extent[1])
+        for array, longer in itertools.permutations(list(groups), 2):
+            # What one loop leaves over, another may go on with.
+            if (
+                array.kind == longer.kind
+                and longer.first < array.first <= reaches[longer] + MAX_UNROLLED * array.stride
+            ):
+                groups[longer] += [access for access in groups[array] if access.is_pointer]
         return dict(list(groups.items())[:MAX_ARRAYS])
 
-    def _first(self, access: Access, sources: Iterable[Location | None]) -> int | None:
-        """The lowest address at which words are accessed, by the values of the index before they are, if there are any,
-        or anywhere."""
+    def _extent(self, access: Access, sources: Iterable[Location | None]) -> tuple[int, int] | None:
+        """The lowest and highest address at which words are accessed, by the values of the index before they are, if
+        there are any, or anywhere."""
         system, space = self._system, self._system.program.space
         near = [witness for cut in sources if cut in system.cuts for witness in system.samples.visits[cut]]
         anywhere = [witness for cut in system.cuts for witness in system.samples.visits[cut][:2]]
         address = access.address
-        values = (value_at(address, witness) for witness in near[:MAX_BEGINNINGS] or anywhere)
         lowest = 0 if access.is_pointer else access.base
-        first = min((value for value in values if space.writable(value) and value >= lowest), default=None)
-        while first is not None and (first - access.stride, access.size) in self._fixed:
+        values = [value_at(address, witness) for witness in near[:MAX_BEGINNINGS] or anywhere]
+        values = [value for value in values if space.writable(value) and value >= lowest]
+        if not values:
+            return None
+        first = min(values)
+        while (first - access.stride, access.size) in self._fixed:
             first -= access.stride
-        return first
+        return first, max(values)
 
     def others(self, array: Array) -> list[int]:
         """How far away arrays of the same kind are."""
-        kinds = {(array.stride, array.size, array.big_endian)}
-        found = [
-            other for other in (*self.written, *self.read) if {(other.stride, other.size, other.big_endian)} == kinds
-        ]
+        found = [other for other in (*self.written, *self.read) if other.kind == array.kind]
         return sorted({other.first - array.first for other in found} - {0})
 
     def passed(self, array: Array) -> Term:
@@ -182,6 +195,14 @@ class Arrays:
         return found
 
 
+def _is_next(access: Access, other: Access) -> bool:
+    """Whether it is a later one of the words that one turn of an unrolled loop passes."""
+    if (access.index, access.factor, access.size) != (other.index, other.factor, other.size):
+        return False
+    apart = t.signed((access.base - other.base) % (1 << access.index.width), access.index.width)
+    return 0 < apart <= MAX_UNROLLED * access.stride and apart % access.stride == 0
+
+
 def _is_behind(array: Array, end: Term, witness: Witness) -> bool:
     return 0 <= value_at(end, witness) - array.first <= LARGEST_ARRAY
 
@@ -217,7 +238,10 @@ def _access(address: Term, size: int, big_endian: bool) -> Access | None:
     if size & (size - 1) or not 0 < factor <= 64 or factor & (factor - 1) or address.op == "const":
         return None
     index = _index(address)
-    return None if index is None else Access(base, factor, index, size, big_endian)
+    # Words that are written side by side are one write.
+    return (
+        None if index is None else Access(base, factor, index, size if factor == 1 else min(size, factor), big_endian)
+    )
 
 
 def _index(term: Term) -> Term | None:
