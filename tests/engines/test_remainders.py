@@ -51,6 +51,19 @@ def test_a_remainder_is_recognised_in_a_sum(divisor: int) -> None:
     assert place is t.add(t.mul(name, number(52)), number(0x8000))
 
 
+@pytest.mark.parametrize("summands", [1, 3, 8, 9, 16, 30])
+def test_a_remainder_that_indexes_words_is_recognised_however_long_its_dividend_is(summands: int) -> None:
+    """PowerPC shifts by rotating and masking."""
+    dividend = number(40834)
+    for i in range(summands):
+        dividend = t.add(dividend, t.var(f"y{i}", 32))
+    remainder = t.sub(dividend, t.mul(quotient(dividend, 6), number(6)))
+    rotated = t.bor(t.shl(remainder, number(2)), t.lshr(remainder, number(30)))
+    place = t.add(t.band(rotated, number(0xFFFFFFFC)), t.mul(t.var("device", 32), number(52)))
+    named, bounds = Remainders(Unknowns()).named(place)
+    assert len(bounds) == 1 and len(named.args) == 2
+
+
 def test_division_instructions_and_narrow_dividends_are_recognised() -> None:
     remainders = Remainders(Unknowns())
     name, _ = remainders.named(t.sub(X, t.mul(t.udiv(X, number(12)), number(12))))

@@ -109,7 +109,7 @@ def test_deep_terms(shape: str, depth: int) -> None:
 @pytest.mark.parametrize("shape", ["sum and xor", *(pytest.param(s, marks=pytest.mark.slow) for s in USUAL)])
 def test_deep_terms_are_read_back(shape: str, depth: int) -> None:
     term = _shape(shape, depth)
-    names = {v.data: v for v in free_variables([term])}
+    names = {v.data if v.width else v.data[0]: v for v in free_variables([term])}
     again = smtlib.parse(smtlib.expression(term), names)
     value = Evaluator(lambda v: v.serial * 77, lambda _, address: address).value
     assert value(again) == value(term)

@@ -51,6 +51,9 @@ from mcveto.logic.terms import (
 
 x, y, z = var("x", 32), var("y", 32), var("z", 32)
 b8, c8 = var("b8", 8), var("c8", 8)
+many = add(add(x, y), z)
+for at in range(12):
+    many = add(many, var(f"x{at}", 32))
 p, q, r = var("p", 1), var("q", 1), var("r", 1)
 
 
@@ -90,6 +93,8 @@ def test_terms_are_shared_and_widths_checked() -> None:
         (add(mul(x, k(3)), mul(x, k(-3))), k(0)),
         (mul(x, k(0)), k(0)),
         (shl(zext(extract(x, 27, 0), 32), k(4)), shl(x, k(4))),
+        (shl(lshr(shl(add(x, y), k(4)), k(4)), k(4)), shl(add(x, y), k(4))),
+        (mul(lshr(add(shl(x, k(4)), k(32)), k(4)), k(48)), add(mul(x, k(48)), k(96))),
         # division
         (udiv(x, k(8)), lshr(x, k(3))),
         (udiv(x, k(0)), k(-1)),
@@ -126,6 +131,7 @@ def test_terms_are_shared_and_widths_checked() -> None:
         (concat(extract(x, 27, 0), k(0, 4)), shl(x, k(4))),
         (extract(shl(x, k(8)), 31, 8), extract(x, 23, 0)),
         (extract(shl(x, k(8)), 7, 0), k(0, 8)),
+        (extract(add(shl(many, k(8)), k(5)), 7, 2), k(1, 6)),
         (lshr(shl(x, k(8)), k(8)), zext(extract(x, 23, 0), 32)),
         (lshr(x, k(40)), k(0)),
         (shl(x, k(32)), k(0)),

@@ -59,6 +59,10 @@ def _node(atoms: tuple[Term, ...], coefficients: tuple[int, ...], constant: int,
             wider = _undo_truncation(atoms[0], coefficient, width)
             if wider is not atoms[0]:
                 return combine(((coefficient, wider),), constant, width)
+            # match 2^k*c * zext(x[w-1:k]) where the k low bits of x are 0, result c * x
+            shifted = _undo_shift(atoms[0], coefficient, width)
+            if shifted is not None:
+                return combine((shifted,), constant, width)
     return intern("lin", atoms, width, (coefficients, constant))
 
 
@@ -72,6 +76,16 @@ def _undo_truncation(atom: Term, coefficient: int, width: int) -> Term:
     return atom
 
 
+def _undo_shift(atom: Term, coefficient: int, width: int) -> tuple[int, Term] | None:
+    if atom.op != "zext" or atom.args[0].op != "extract":
+        return None
+    (high, low), source = atom.args[0].data, atom.args[0].args[0]
+    if high != width - 1 or source.width != width or source.op != "lin" or coefficient % (1 << low):
+        return None
+    coefficients, constant = source.data
+    return None if any(c % (1 << low) for c in (*coefficients, constant)) else (coefficient >> low, source)
+
+
 def combine(monomials: Iterable[tuple[int, Term]], constant: int, width: int) -> Term:
     """constant + the sum of coefficient * term, for terms of the given width (> 1)."""
     mask = (1 << width) - 1
@@ -79,7 +93,7 @@ def combine(monomials: Iterable[tuple[int, Term]], constant: int, width: int) ->
     for coefficient, t in monomials:
         atoms, coefficients, summand = _view(t)
         constant += coefficient * summand
-        if len(sums) + len(atoms) > MERGE_LIMIT and len(atoms) > 1:
+        if len(atoms) > 1 and _are_many(sums, atoms):
             base = without_constant(t)
             sums[base] = sums.get(base, 0) + coefficient
         else:
@@ -92,6 +106,11 @@ def combine(monomials: Iterable[tuple[int, Term]], constant: int, width: int) ->
         inner = _node(tuple(a for a, _ in head), tuple(c for _, c in head), 0, width)
         kept.append((inner, 1))
     return _node(tuple([a for a, _ in kept]), tuple([c for _, c in kept]), constant & mask, width)
+
+
+def _are_many(sums: dict[Term, int], atoms: tuple[Term, ...]) -> bool:
+    """Whether atoms would make a sum longer than a node; those that it has already do not."""
+    return len(sums) + len(atoms) > MERGE_LIMIT and len(sums) + sum(x not in sums for x in atoms) > MERGE_LIMIT
 
 
 def _by_serial(monomial: tuple[Term, int]) -> int:

@@ -155,9 +155,11 @@ def _extract_linear(a: Term, hi: int, lo: int, fuel: int) -> Term | None:
     bit = repeated_bit(a)
     if bit is not None:  # match sext(b)[hi:lo], result sext(b)
         return sext(bit, width)
+    coefficients, constant = a.data
+    if not any(c & ((2 << hi) - 1) for c in coefficients):  # match (2^k*x + 2^k*y + c)[hi:lo] below k, result c[hi:lo]
+        return const(constant >> lo, width)
     if not fuel or len(a.args) > PUSH_MONOMIALS or any(x.op == "lin" for x in a.args):
         return None
-    coefficients, constant = a.data
     mask = (1 << a.width) - 1
     if width == 1 and coefficients == (mask,) and constant == mask:  # match (~x)[i], result not x[i]
         return bitwise.bnot(_extract(a.args[0], hi, lo, fuel - 1))
