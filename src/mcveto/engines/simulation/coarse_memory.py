@@ -41,7 +41,7 @@ class Unknowns:
 
 
 class CoarseMemory(PathMemory):
-    __slots__ = ("_now_before", "introduced", "looked", "now", "start", "unknowns")
+    __slots__ = ("_now_before", "introduced", "looked", "loose", "now", "start", "unknowns")
 
     def __init__(self, space: AddressSpace, unknowns: Unknowns) -> None:
         super().__init__(space)
@@ -53,6 +53,9 @@ class CoarseMemory(PathMemory):
         """What was stored since the state left or reached its node, to the memory `start`."""
         self.introduced: dict[Term, Term] = {}
         """Variables for what was read since then, with what that was."""
+        self.loose: frozenset[Term] = frozenset()
+        """Variables that a join made, each for one word, and of which nothing else is said: what the next join makes of
+        these words is the same. Nobody has seen them yet; neither copies nor what is executed has any."""
 
     def copy(self) -> CoarseMemory:
         twin = CoarseMemory.__new__(CoarseMemory)
@@ -63,6 +66,7 @@ class CoarseMemory(PathMemory):
         twin.unknowns, twin.looked = self.unknowns, dict(self.looked)
         twin.start, twin.now, twin._now_before = self.start, self.now, self._now_before
         twin.introduced = dict(self.introduced)
+        twin.loose = frozenset()
         return twin
 
     @property
@@ -72,6 +76,7 @@ class CoarseMemory(PathMemory):
     def begin(self) -> None:
         super().begin()
         self._now_before = self.now
+        self.loose = frozenset()
 
     def undone(self) -> PathMemory:
         twin = super().undone()

@@ -60,6 +60,7 @@ WORD = 32
 WIDEST_STEP = 1 << 20
 # Conditions of a path.
 LATELY = 4
+LONGEST_RENAMED = 256
 Pair = tuple[Value, Value]
 
 
@@ -76,6 +77,7 @@ class Joins:
         self._stack = None if first is None else program.space.region_at(first - 1)
         self._turns = turns
         self._covering = covering
+        self._long: dict[Term, bool] = {}
 
     # Joining.
 
@@ -99,6 +101,11 @@ class Joins:
         self._counters: dict[Term, tuple[Term, int]] = {}
         self._began: list[tuple[Term, int]] = []
         self._kept_variables: set[object] | None = None
+        self._absorbed: list[tuple[Term, Value, Value]] = []
+        self._made: dict[Term, int] = {}
+        """New variables, and for how many words of memory they stand."""
+        self._mixed: list[Term] = []
+        """Words of memory that are not just a variable."""
         self._first, self._second, self._is_loop = first, second, is_loop
         settle(second)
         settle(first)
@@ -120,15 +127,29 @@ class Joins:
         settle(first)
         if not self._executor.unknowns.is_recorded:
             self._add_conjuncts(result)
+            self._note_loose(result)
             return result
         named = [*((new, a, b) for (_, a, b), new in self._pairs.items()), *self._indices]
-        result.arrivals = joined_arrivals(second, ((new, b) for new, _, b in named))
+        result.arrivals = joined_arrivals(second, ((new, b) for new, _, b in [*named, *self._absorbed]))
         if not is_loop:
             others = joined_arrivals(first, ((new, a) for new, a, _ in named))
             result.arrivals = (*others, *result.arrivals)
         self._add_conjuncts(result)
         self._forget_names(result)
+        self._note_loose(result)
         return result
+
+    def _note_loose(self, result: PathState) -> None:
+        """Where hundreds of ways meet, most words are anything after the first few."""
+        memory = result.memory
+        assert isinstance(memory, CoarseMemory)
+        if self._is_loop:
+            return
+        made = [name for name, uses in self._made.items() if uses == 1]
+        terms = [*result.path.terms, *self._mixed, *(v for v in result.registers.values() if isinstance(v, Term))]
+        memory.loose = (
+            frozenset(made).union(name for name, _, _ in self._absorbed).difference(*map(self._table.of, terms))
+        )
 
     def _forget_names(self, result: PathState) -> None:
         """What an earlier join made, and nothing holds any longer, needs no name: where hundreds of ways meet one after
@@ -352,6 +373,7 @@ class Joins:
     def _fresh(self, bits: int, where: tuple[object, ...]) -> Term:
         origin = self._origin(where)
         found = self._executor.unknowns.fresh(bits)
+        self._made[found] = 0
         self._executor.unknowns.origins[found] = origin
         return found
 
@@ -421,19 +443,44 @@ class Joins:
         different += [where for where in mine if where not in others]
         done: set[int] = set()
         space = self._program.space
+        loose = frozenset() if self._is_loop else first.loose
         for where in sorted(different):
             if where in done:
                 continue
+            held = mine.get(where)
+            if loose and isinstance(held, ByteOf) and held.word in loose:
+                absorbed = self._absorb(held, where)
+                if absorbed:
+                    done.update(absorbed)
+                    result.cells.update((at, mine[at]) for at in absorbed)
+                    continue
             start, size = _extent(where, mine, others, space)
             done.update(range(start, start + size))
             a, b = first.load(start, size), second.load(start, size)
             value = self._value(a, b, 8 * size, ("memory", start, size))
+            if isinstance(value, Term) and value in self._made:
+                self._made[value] += 1
+            elif isinstance(value, Term):
+                self._mixed.append(value)
             for i in range(size):
                 index = size - 1 - i if space.big_endian else i
                 result.cells[(start + i) & space.mask] = (
                     value >> 8 * index & 0xFF if isinstance(value, int) else ByteOf(value, index)
                 )
         return result
+
+    def _absorb(self, held: ByteOf, where: int) -> range:
+        """Where the word is of a variable that stands for anything: what the other state has there is part of it."""
+        size = held.word.width // 8
+        is_big_endian = self._program.space.big_endian
+        start = where - (size - 1 - held.significance if is_big_endian else held.significance)
+        cells = self._first.memory.cells
+        for i in range(size):
+            if cells.get(start + i) != ByteOf(held.word, size - 1 - i if is_big_endian else i):
+                return range(0)
+        other = self._second.memory.load(start, size) if self._executor.unknowns.is_recorded else 0
+        self._absorbed.append((held.word, held.word, other))
+        return range(start, start + size)
 
     def _live(self, state: PathState) -> frozenset[object]:
         table = self._table
@@ -486,10 +533,26 @@ class Joins:
         return list(dict.fromkeys([*result, *self._bounds]))
 
     def _renamed(self, terms: list[Term], names: dict[Term, Term]) -> list[Term]:
-        """The terms under new names; most speak of nothing that has one, and some of those are long."""
-        keys = {key for value in names for key in self._table.of(value)}
+        """The terms under new names; most speak of nothing that has one, and some of those are long. Long ones about
+        what only registers hold (where hundreds of handlers are, when one of them has returned) are left out."""
+        table = self._table
+        keys = {key for value in names for key in table.of(value)}
+        lost = {value for value, new in names.items() if not self._made.get(new, 1)}
         apply = Substitution(names).apply
-        return [term if self._table.of(term).isdisjoint(keys) else apply(term) for term in terms]
+        result = []
+        for term in terms:
+            said = table.of(term)
+            if said.isdisjoint(keys):
+                result.append(term)
+            elif not (said <= lost and self._is_long(term)):
+                result.append(apply(term))
+        return result
+
+    def _is_long(self, term: Term) -> bool:
+        found = self._long.get(term)
+        if found is None:
+            found = self._long[term] = len(t.postorder([term])) > LONGEST_RENAMED
+        return found
 
     def _kept_bounds(self, told_before: list[Term], live: frozenset[object]) -> list[Term]:
         """What the earlier state said about a variable that got a new name, if it holds of the later one's value."""

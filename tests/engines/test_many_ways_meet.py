@@ -1,0 +1,115 @@
+"""Where many ways meet: words that are anything already stay what they are, nothing else changes, and proofs hold."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from mcveto.certify import Context
+from mcveto.certify_paths import certificate_of_paths
+from mcveto.check.discharge import Effort, check
+from mcveto.engines.record import PathProof
+from mcveto.engines.simulation.join import Joins
+from mcveto.engines.simulation.simulate import simulate
+from mcveto.logic.terms import Term
+from mcveto.program.program import Program, load_program
+from mcveto.program.spec import InputCall, PropertySpec, Spec
+from mcveto.verdict import Verdict
+
+WAYS = 24
+FEW_WAYS = 5
+WORDS = 8
+DISPATCH = """
+	.text
+	.globl handle
+handle:
+	bl choice
+	cmplwi 0,3,{last}
+	bgt 0,handle
+	slwi 3,3,2
+	lis 9,table@ha
+	addi 9,9,table@l
+	lwzx 10,9,3
+	lis 8,words@ha
+	addi 8,8,words@l
+	lwz 7,{held}(8)
+	cmpwi 0,7,0
+	bne 0,reached
+	li 7,1
+	stw 7,{held}(8)
+	mtctr 10
+	bctr
+{ways}
+.Ldone:
+	li 7,{free}
+	stw 7,{held}(8)
+	b handle
+reached:
+	nop
+	b handle
+	.section .rodata
+	.align 2
+table:
+{table}
+	.bss
+	.align 2
+words:
+	.space {size}
+"""
+
+
+def program(tmp_path: Path, free: int, count: int = WAYS) -> Program:
+    """Every way stores an input, a number or a sum in one of the words, then gives back what is held, or not."""
+    ways = []
+    for number in range(count):
+        word = 4 * (number % WORDS)
+        sums = f"\tlwz 6,{4 * ((number + 3) % WORDS)}(8)\n\tadd 3,3,6" if number % 3 == 0 else f"\tli 3,{number}"
+        kept = "\tbl choice" if number % 3 == 1 else sums
+        ways.append(f".L{number}:\n{kept}\n\tstw 3,{word}(8)\n\tb .Ldone")
+    table = "\n".join(f"\t.long .L{number}" for number in range(count))
+    held = 4 * WORDS
+    text = DISPATCH.format(last=count - 1, ways="\n".join(ways), table=table, held=held, free=free, size=held + 4)
+    path = tmp_path / "dispatch.s"
+    path.write_text(text)
+    reach = PropertySpec("reach", ("reached",))
+    spec = Spec(arch="ppc32-be", entry="handle", input_calls=(InputCall("choice"),), properties=(reach,))
+    return load_program(str(path), spec)
+
+
+def answer(found: Verdict) -> tuple[object, ...]:
+    counts = ("instructions_executed", "nodes", "refinements", "locations")
+    return found.kind, *(found.statistics[name] for name in counts)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@pytest.mark.parametrize(("free", "kind"), [(0, "proved"), (1, "violated")])
+def test_nothing_but_the_effort_changes(free: int, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = program(tmp_path, free)
+    made: list[object] = []
+    fresh = Joins._fresh
+
+    def counted(joins: Joins, bits: int, where: tuple[object, ...]) -> Term:
+        made.extend(where[:1])
+        return fresh(joins, bits, where)
+
+    monkeypatch.setattr(Joins, "_fresh", counted)
+    verdict = simulate(asked, 60)
+    assert verdict.kind == kind, verdict.reason
+    with_it, made[:] = made.count("memory"), []
+    monkeypatch.setattr(Joins, "_note_loose", lambda joins, result: None)
+    assert answer(simulate(asked, 60)) == answer(verdict)
+    assert 3 * with_it < made.count("memory")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+def test_the_checker_accepts_what_is_made_of_many_ways(tmp_path: Path) -> None:
+    asked = program(tmp_path, 0, FEW_WAYS)
+    verdict = simulate(asked, 60)
+    assert isinstance(verdict.proof, PathProof)
+    certificate = certificate_of_paths(asked, verdict.proof, "test", Context())
+    assert certificate is not None
+    assert check(certificate, asked.image, Effort(timeout=60)).problem == ""
