@@ -14,50 +14,25 @@ from mcveto.engines.record import PathProof
 from mcveto.engines.simulation.join import Joins
 from mcveto.engines.simulation.simulate import simulate
 from mcveto.logic.terms import Term
-from mcveto.program.program import Program, load_program
-from mcveto.program.spec import InputCall, PropertySpec, Spec
+from mcveto.program.program import Program
 from mcveto.verdict import Verdict
+from tests.engines.dispatch_text import dispatching
 
 WAYS = 24
 FEW_WAYS = 5
 WORDS = 8
-DISPATCH = """
-	.text
-	.globl handle
-handle:
-	bl choice
-	cmplwi 0,3,{last}
-	bgt 0,handle
-	slwi 3,3,2
-	lis 9,table@ha
-	addi 9,9,table@l
-	lwzx 10,9,3
+HELD = 4 * WORDS
+TAKE = f"""
 	lis 8,words@ha
 	addi 8,8,words@l
-	lwz 7,{held}(8)
+	lwz 7,{HELD}(8)
 	cmpwi 0,7,0
 	bne 0,reached
 	li 7,1
-	stw 7,{held}(8)
-	mtctr 10
-	bctr
-{ways}
-.Ldone:
-	li 7,{free}
-	stw 7,{held}(8)
-	b handle
-reached:
-	nop
-	b handle
-	.section .rodata
-	.align 2
-table:
-{table}
-	.bss
-	.align 2
-words:
-	.space {size}
+	stw 7,{HELD}(8)
 """
+GIVE_BACK = ".Ldone:\n\tli 7,{free}\n\tstw 7,{held}(8)\n\tb handle"
+DATA = f"\t.bss\n\t.align 2\nwords:\n\t.space {HELD + 4}"
 
 
 def program(tmp_path: Path, free: int, count: int = WAYS) -> Program:
@@ -68,14 +43,8 @@ def program(tmp_path: Path, free: int, count: int = WAYS) -> Program:
         sums = f"\tlwz 6,{4 * ((number + 3) % WORDS)}(8)\n\tadd 3,3,6" if number % 3 == 0 else f"\tli 3,{number}"
         kept = "\tbl choice" if number % 3 == 1 else sums
         ways.append(f".L{number}:\n{kept}\n\tstw 3,{word}(8)\n\tb .Ldone")
-    table = "\n".join(f"\t.long .L{number}" for number in range(count))
-    held = 4 * WORDS
-    text = DISPATCH.format(last=count - 1, ways="\n".join(ways), table=table, held=held, free=free, size=held + 4)
-    path = tmp_path / "dispatch.s"
-    path.write_text(text)
-    reach = PropertySpec("reach", ("reached",))
-    spec = Spec(arch="ppc32-be", entry="handle", input_calls=(InputCall("choice"),), properties=(reach,))
-    return load_program(str(path), spec)
+    ways.append(GIVE_BACK.format(free=free, held=HELD))
+    return dispatching(tmp_path, [f".L{number}" for number in range(count)], TAKE, "\n".join(ways), DATA)
 
 
 def answer(found: Verdict) -> tuple[object, ...]:

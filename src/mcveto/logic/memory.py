@@ -29,6 +29,13 @@ def _check(mem: Term, address: Term, nbytes: int) -> None:
         raise WidthError(f"an access of {nbytes} bytes in memory of address width {mem.address_width}")
 
 
+def base_of(mem: Term) -> Term:
+    """The memory that was stored to."""
+    while mem.op == "store":
+        mem = mem.args[0]
+    return mem
+
+
 def load(mem: Term, address: Term, nbytes: int, big_endian: bool) -> Term:
     """The nbytes bytes at address as one word."""
     _check(mem, address, nbytes)

@@ -13,7 +13,7 @@ from mcveto.logic.bitwise import band, bnot, bor, bxor, conj, disj, implies
 from mcveto.logic.choice import ite
 from mcveto.logic.compare import carry, eq, ne, sborrow, scarry, sle, slt, ule, ult
 from mcveto.logic.linear import add, mul, neg, sdiv, srem, sub, udiv, urem
-from mcveto.logic.memory import load, store
+from mcveto.logic.memory import base_of, load, store
 from mcveto.logic.node import FALSE, TRUE, Term, WidthError, const, memory, signed, var
 from mcveto.logic.pieces import ashr, concat, extract, lshr, lzcount, popcount, sext, shl, zext
 
@@ -25,6 +25,7 @@ __all__ = [
     "add",
     "ashr",
     "band",
+    "base_of",
     "bnot",
     "bor",
     "bxor",

@@ -30,7 +30,7 @@ from mcveto.logic.terms import Term
 MAX_ARRAYS = 6
 MAX_ENDS = 4
 MAX_SAMPLES = 12
-# Samples in which the beginning of an array is looked for, per cut point.
+# Samples in which the beginning of an array is looked for.
 MAX_BEGINNINGS = 60
 LARGEST_ARRAY = 1 << 16
 # Words that one turn of a loop passes.
@@ -250,9 +250,6 @@ def _index(term: Term) -> Term | None:
         inner = _index(term.args[0])
         return None if inner is None else (t.sext if term.op == "sext" else t.zext)(inner, term.width)
     if term.op == "load" and term.args[1].op == "const":
-        memory = term.args[0]
-        while memory.op == "store":
-            memory = memory.args[0]
-        return t.load(memory, term.args[1], *term.data)
+        return t.load(t.base_of(term.args[0]), term.args[1], *term.data)
     stored = any(part.op == "store" for part in t.postorder([term]))
     return None if stored or any("!" in str(leaf.data) for leaf in t.free_variables([term]) if leaf.width) else term

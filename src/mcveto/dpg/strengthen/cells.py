@@ -39,9 +39,8 @@ class _Cell:
     witness: Witness
 
 
-def all_cells(system: System, cut: Location, places: Sequence[Term], exact: bool) -> list[Term]:
+def all_cells(system: System, arrays: Arrays, cut: Location, places: Sequence[Term], exact: bool) -> list[Term]:
     """Candidates for one cut point: what the cells are (`exact`), or what they are related to."""
-    arrays = Arrays(system)
     samples = system.samples.visits[cut][-MAX_SAMPLES:]
     bits = system.program.space.address_bits
     found: dict[Term, None] = {}

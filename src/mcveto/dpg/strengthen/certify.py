@@ -15,7 +15,7 @@ from mcveto.dpg.outcomes import Outcome
 from mcveto.dpg.proof import Proof, ProofNode
 from mcveto.dpg.steps import Steps
 from mcveto.dpg.strengthen.cubes import conjuncts, cube_of
-from mcveto.dpg.strengthen.quantified import any_cell, instances, loads_that_vary
+from mcveto.dpg.strengthen.quantified import any_cell, instances, loads_that_vary, word_of_equal_bytes
 from mcveto.dpg.strengthen.queries import Model, Unsat
 from mcveto.dpg.strengthen.system import System
 from mcveto.logic import terms as t
@@ -146,13 +146,10 @@ class _Lemmas:
         read an input decides."""
         cell = any_cell(self._space.address_bits)
         for load in loads_that_vary([violated]):
-            where, (size, big_endian) = model.value(load.args[1]), load.data
+            where = model.value(load.args[1])
             around, byte = self._space.uniform_range(where), self._space.initial_byte(where)
-            if around is not None and byte is not None and around[1] - around[0] >= size:
-                word = t.load(self._memory, cell, size, big_endian)
-                offset = t.sub(cell, t.const(around[0], cell.width))
-                outside = t.ult(t.const(around[1] - around[0] - size, cell.width), offset)
-                claim = t.disj([outside, t.eq(word, t.const(int.from_bytes(bytes([byte]) * size), word.width))])
+            if around is not None and byte is not None and around[1] - around[0] >= load.data[0]:
+                claim = word_of_equal_bytes(self._memory, cell, around, byte, load)
                 if self._holds(claim):
                     yield claim
 

@@ -11,6 +11,7 @@ from functools import partial
 
 from mcveto.dpg.location import Location
 from mcveto.dpg.strengthen.accelerate import accelerated
+from mcveto.dpg.strengthen.arrays import Arrays
 from mcveto.dpg.strengthen.by_condition import by_condition
 from mcveto.dpg.strengthen.candidates import bounds, differences, open_places, relations
 from mcveto.dpg.strengthen.cells import all_cells
@@ -37,8 +38,9 @@ def later_candidates(system: System) -> Iterator[Candidates]:
     simple = partial(_simple, system, places, comparisons(system))
 
     if any(step.state.writes_through_pointers() for step in system.all_steps()):
+        arrays = Arrays(system)
         for exact in (True, False):
-            yield {cut: dict.fromkeys(all_cells(system, cut, places[cut], exact)) for cut in system.cuts}
+            yield {cut: dict.fromkeys(all_cells(system, arrays, cut, places[cut], exact)) for cut in system.cuts}
             instantiate(system)
             yield {}
     stages: list[Callable[[Location], list[Term]]] = [

@@ -43,6 +43,14 @@ def loads_that_vary(terms: Iterable[Term]) -> list[Term]:
     return [term for term in t.postorder(terms) if term.op == "load" and term.args[1].op != "const"]
 
 
+def word_of_equal_bytes(memory: Term, at: Term, around: tuple[int, int], byte: int, load: Term) -> Term:
+    """A word like the one of `load`, at an address within a range of equal bytes, consists of them."""
+    (low, high), (size, big_endian) = around, load.data
+    outside = t.ult(t.const(high - low - size, at.width), t.sub(at, t.const(low, at.width)))
+    word = t.load(memory, at, size, big_endian)
+    return t.disj([outside, t.eq(word, t.const(int.from_bytes(bytes([byte]) * size), word.width))])
+
+
 def instances(literals: Collection[Term], terms: Iterable[Term]) -> list[Term]:
     """What the literals that speak of all cells say of the addresses that terms read."""
     general = [literal for literal in literals if speaks_of_all(literal)]

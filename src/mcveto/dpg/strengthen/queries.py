@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 
+from mcveto.dpg.strengthen.quantified import loads_that_vary, word_of_equal_bytes
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.solver import MemoryModel, Solver, make_solver
@@ -209,20 +210,16 @@ class Queries:
         """What the bytes around an address, all the same at entry, say of the words that are read there; whether it is
         more than was known. One byte after the other, a question about any cell of an array would take as many rounds
         as it has cells."""
-        around = self._program.space.uniform_range(address)
-        if around is None:
+        around, byte = self._program.space.uniform_range(address), self._program.space.initial_byte(address)
+        if around is None or byte is None:
             return False
-        (low, high), before = around, len(self._entry_ranges)
-        value = self._program.space.initial_byte(address)
-        for term in t.postorder(terms):
-            if term.op != "load" or term.args[1].op == "const" or _base(term.args[0]) is not self._memory:
-                continue
-            where, (size, big_endian) = term.args[1], term.data
-            if low <= model.value(where) <= address < model.value(where) + size <= high:
-                inside = t.ult(t.sub(where, t.const(low, where.width)), t.const(high - low - size + 1, where.width))
-                word = t.load(self._memory, where, size, big_endian)
-                content = t.const(int.from_bytes(bytes([value or 0]) * size), word.width)
-                self._entry_ranges[t.disj([t.bnot(inside), t.eq(word, content)])] = None
+        before = len(self._entry_ranges)
+        for load in loads_that_vary(terms):
+            if t.base_of(load.args[0]) is self._memory:
+                at = load.args[1]
+                first = model.value(at)
+                if around[0] <= first <= address < first + load.data[0] <= around[1]:
+                    self._entry_ranges[word_of_equal_bytes(self._memory, at, around, byte, load)] = None
         return len(self._entry_ranges) > before
 
     def _byte(self, address: int) -> Term:
@@ -276,9 +273,3 @@ class Queries:
         for part in parts[1:]:
             result = t.concat(result, part)
         return result
-
-
-def _base(memory: Term) -> Term:
-    while memory.op == "store":
-        memory = memory.args[0]
-    return memory

@@ -18,7 +18,7 @@ from mcveto.dpg.summaries.paths import Path
 from mcveto.dpg.summaries.products import product_claims
 from mcveto.dpg.summaries.samples import WINDOW, Observed, Sample
 from mcveto.dpg.summaries.state import AFTER, Frame, Names, Span
-from mcveto.dpg.summaries.summary import Summary, base_of
+from mcveto.dpg.summaries.summary import Summary
 from mcveto.dpg.summaries.sums import summands, total
 from mcveto.dpg.summaries.tables import Signature
 from mcveto.logic import linear
@@ -79,7 +79,7 @@ class Vocabulary:
                     if argument.op == "const" and argument.width > 1:
                         self.numbers.add(t.signed(argument.data, argument.width))
             if term.op == "load":
-                base, address = base_of(term.args[0]), term.args[1]
+                base, address = t.base_of(term.args[0]), term.args[1]
                 size, big_endian = term.data
                 if base is self.names.memory and self._is_fixed(address):
                     inputs[t.load(base, address, size, big_endian)] = None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from mcveto.dpg.strengthen.queries import OutOfTime
 from mcveto.dpg.summaries.paths import Call, End, Path
 from mcveto.dpg.summaries.state import Frame, Names
-from mcveto.dpg.summaries.summary import Summary, base_of, ensured, ensured_by, equation, frame_axioms, required
+from mcveto.dpg.summaries.summary import Summary, ensured, ensured_by, equation, frame_axioms, required
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.solver import Solver, make_solver
@@ -218,7 +218,7 @@ class PathQuestions:
             if term.op != "load" or term in self._asserted:
                 continue
             self._asserted.add(term)
-            address, base = term.args[1], base_of(term.args[0])
+            address, base = term.args[1], t.base_of(term.args[0])
             if address.op != "const":
                 continue
             at_entry = self.path.procedure is None and base is names.memory

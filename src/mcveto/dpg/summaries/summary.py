@@ -85,12 +85,6 @@ def ensured_by(path: Path, conditions: Iterable[Term]) -> list[Term]:
     return Applied({**path.start.registers, **path.state.as_after()}, path.state.kept).all(conditions)
 
 
-def base_of(memory: Term) -> Term:
-    while memory.op == "store":
-        memory = memory.args[0]
-    return memory
-
-
 def kept_word(call: Call, names: Names, frame: Frame, load: Term) -> Term:
     """That a word read in the memory behind a call is what it was before, if the frame says so."""
     size, big_endian = load.data
@@ -117,7 +111,7 @@ def frame_axioms(
         seen.add(term)
         stack.extend(term.args)
         if term.op == "load":
-            number = memories.get(base_of(term.args[0]))
+            number = memories.get(t.base_of(term.args[0]))
             frame = frames[number] if number is not None else None
             if number is not None and frame is not None:
                 axiom = kept_word(calls[number], names, frame, term)
