@@ -1,7 +1,8 @@
 """One call for all of its kind: the state at its entry made general, and what of it the call depends on.
 
 Registers and cells that hold something unknown get variables that stand for anything like it: the bounds of a small
-number or an address stay, and so does the form start + size * index. Numbers stay numbers; the stack pointer and the
+number or an address stay, and so do the form start + size * index and the addresses that a pointer can be. Numbers stay
+numbers; the stack pointer and the
 return address are variables (see `frames`), and so is what the calling convention says a function only keeps.
 
 While the call is followed from there, it is written down what every block reads and writes. By a pass backwards, that
@@ -11,7 +12,7 @@ the end, unless it is certainly written.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ from mcveto.engines.record import Accesses
 from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
 from mcveto.engines.simulation.elements import element_of
 from mcveto.engines.simulation.frames import OUTSIDE, REACH, Frames, Unfit
+from mcveto.engines.simulation.masks import Masks
+from mcveto.engines.simulation.pointers import Pointers
 from mcveto.engines.simulation.positions import LOST
 from mcveto.engines.simulation.value_ranges import bounds_of
 from mcveto.engines.state import Calls, PathState
@@ -92,11 +95,21 @@ class General:
     """The general state at the entry of a call."""
 
     def __init__(
-        self, program: Program, frames: Frames, unknowns: Unknowns, state: PathState, loose: Collection[int]
+        self,
+        program: Program,
+        frames: Frames,
+        unknowns: Unknowns,
+        pointers: Pointers,
+        masks: Masks,
+        state: PathState,
+        loose: Collection[int],
+        limits: Mapping[int, int],
     ) -> None:
-        """`loose`: cells of which nothing is to be known."""
+        """`loose`: cells of which nothing is to be known; `limits`: words of which it is to be known only what they are
+        at most."""
         assert state.calls is not None and state.place is not None
         self._program, self._frames, self._unknowns = program, frames, unknowns
+        self._pointers, self._masks = pointers, masks
         self._path = state.path
         self._back = state.calls.address
         self.pointer = state.registers[frames.pointer]
@@ -106,6 +119,8 @@ class General:
         self._known: dict[Term, Value] = {}
         self.variables: dict[Term, tuple[int, int] | None] = {frames.frame: None, frames.back: None}
         """All that stand for something at the entry, with their bounds if it matters."""
+        self.lists: dict[Term, frozenset[int]] = {}
+        """Of those that are pointers: what they can be."""
         self.homes: dict[int, tuple[int, int]] = {}
         """Of bytes of a word that is a term: where it starts, and its size."""
         layout, row = program.decoder.layout, program.decoder.row
@@ -117,11 +132,14 @@ class General:
         memory = state.memory
         assert isinstance(memory, CoarseMemory)
         self.memory = self._memory(memory, loose)
+        self._limit(memory, {word: most for word, most in limits.items() if word not in loose})
         path = Path(state.path._table)
         for variable, bounds in self.variables.items():
             if bounds is not None:
                 path.add(t.ule(t.const(bounds[0], variable.width), variable))
                 path.add(t.ule(variable, t.const(bounds[1], variable.width)))
+        for variable, values in self.lists.items():
+            path.add(pointers.listing(variable, sorted(values)))
         self.said = frozenset(path.terms)
         self.state = PathState(
             state.pc, dict(self.registers), self.memory.copy(), path, self.root, None, LOST, state.steps
@@ -130,6 +148,8 @@ class General:
     def _fresh(self, bits: int, bounds: tuple[int, int] | None) -> Term:
         variable = self._unknowns.fresh(bits)
         self.variables[variable] = bounds
+        if bounds is not None:
+            self._masks.note(variable, bounds[1])
         return variable
 
     def _general(self, value: Value, bits: int) -> Value:
@@ -152,6 +172,10 @@ class General:
             self._known[value] = known
         return known
 
+    def _is_pointer(self, value: Value) -> bool:
+        """Whether a value differs between calls, but not in what it points to."""
+        return isinstance(value, Term) and self._pointers.values(value, self._path) is not None
+
     def _atom(self, term: Term) -> Term:
         bounds: tuple[int, int] | None = None
         if term.width == self._frames.bits:
@@ -159,6 +183,11 @@ class General:
             region = self._program.space.region_at(low)
             if high - low <= NARROW or (region is not None and high < region.end):
                 bounds = (low, high)
+            values = self._pointers.values(term, self._path) if bounds is None else None
+            if values is not None:
+                variable = self._fresh(term.width, None)
+                self.lists[variable] = values
+                return variable
         return self._fresh(term.width, bounds)
 
     def _memory(self, memory: CoarseMemory, loose: Collection[int]) -> CoarseMemory:
@@ -195,9 +224,10 @@ class General:
             parts = [memory.cells.get(start + i) for i in range(size)]
             if not _is_whole(parts, space.big_endian, isinstance(cell, int)) or (is_stack and start < here):
                 start, size = where, 1
-            if not is_stack and all(start + i in loose for i in range(size)):
+            held = memory.load(start, size)
+            if not is_stack and all(start + i in loose for i in range(size)) and not self._is_pointer(held):
                 continue
-            value = self._general(memory.load(start, size), 8 * size)
+            value = self._general(held, 8 * size)
             done.update(range(start, start + size))
             to = frames.base + start - here if is_stack else start
             if is_stack and to + size > frames.base + REACH:
@@ -210,6 +240,19 @@ class General:
                     general.cells[to + i] = ByteOf(value, index)
                     self.homes[to + i] = (to, size)
         return general
+
+    def _limit(self, memory: CoarseMemory, limits: Mapping[int, int]) -> None:
+        """Words that are small numbers, and others in other calls."""
+        width = self._frames.bits // 8
+        for start, most in limits.items():
+            held = memory.load(start, width)
+            if (held if isinstance(held, int) else bounds_of(held, self._path)[1]) > most:
+                continue
+            variable = self._fresh(self._frames.bits, (0, most))
+            for i in range(width):
+                index = width - 1 - i if self._program.space.big_endian else i
+                self.memory.cells[start + i] = ByteOf(variable, index)
+                self.homes[start + i] = (start, width)
 
 
 def _word(where: int, cell: ByteOf, is_big_endian: bool) -> tuple[int, int]:

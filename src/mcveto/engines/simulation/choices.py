@@ -69,6 +69,19 @@ def renaming(a: Term, b: Term, with_bits: bool = False) -> dict[Term, Term] | No
     return names if Substitution(names).apply(a) is b else None
 
 
+def taken(value: Value, path: Path) -> Value:
+    """A choice, as what was chosen if the path says which."""
+    while isinstance(value, Term) and value.op == "ite":
+        condition, first, second = value.args
+        if path.holds(condition):
+            value = as_value(first)
+        elif path.holds(t.bnot(condition)):
+            value = as_value(second)
+        else:
+            break
+    return value
+
+
 def settled(value: Value, path: Path) -> Value:
     """A flag, as a number if the path says which one it is."""
     if isinstance(value, int):

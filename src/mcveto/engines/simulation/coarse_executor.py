@@ -20,6 +20,8 @@ from mcveto.engines.simulation.arrivals import CoarseRecorder
 from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
 from mcveto.engines.simulation.hints import Possible
+from mcveto.engines.simulation.masks import Masks
+from mcveto.engines.simulation.pointers import Pointers
 from mcveto.engines.simulation.positions import Positions
 from mcveto.engines.simulation.remainders import Remainders
 from mcveto.engines.simulation.value_ranges import bounds_of, places_of, values_of
@@ -64,6 +66,8 @@ class CoarseExecutor(Executor):
         super().__init__(program, queries, eager=True)
         self.unknowns = unknowns
         self.remainders = Remainders(unknowns)
+        self.pointers = Pointers(program.space)
+        self.masks = Masks(queries.table)
         self._domain = CoarseDomain(program.decoder.layout, program.space, self)
         self.possible = Possible(queries, MOST_NODES)
         self.matters: Callable[[PathState], bool] = lambda state: True
@@ -212,6 +216,8 @@ class CoarseExecutor(Executor):
         # One of a few pointers, or null: where the access is not allowed, the run has ended.
         values = values_of(address, self._state.path, MOST_LISTED)
         values = [value for value in values if self._permits(value, size, needed)]
+        if len(values) == 1:
+            self._state.path.add(t.eq(address, t.const(values[0], address.width)))
         region = self._program.space.region_at(values[0]) if values else None
         return (values[0], values[-1]) if region is not None and values[-1] + size <= region.end else None
 
@@ -327,13 +333,14 @@ class CoarseExecutor(Executor):
             low, high = bounds_of(t.sub(address, other), path)
             return extent <= low and high + size <= 1 << address.width
 
-        if self._are_flags(cells, value, size):
+        are_flags = self._are_flags(cells, value, size)
+        if are_flags or self._are_pointers(cells, value, size):
             if self._accesses is not None:
                 for cell in cells:
                     self._accesses.store_perhaps(cell, size)
             stored = as_term(value, 8 * size)
             memory.store_chosen(address, stored, cells, misses)
-            for cell in cells:
+            for cell in cells if are_flags else ():
                 # A lock that is given back by another name is free again: then that is all there is to know.
                 now = as_term(memory.load(cell, size), 8 * size)
                 if now.op != "const" and self._is_always(now, stored):
@@ -356,13 +363,26 @@ class CoarseExecutor(Executor):
 
     def _are_flags(self, cells: list[int], value: Value, size: int) -> bool:
         """Whether a store of a value to one of these cells leaves each with one of a few constants."""
-        if not 1 < len(cells) <= choices.MOST_PLACES or not choices.is_choice(value):
+        if not choices.is_choice(value) or not self._are_apart(cells, size):
             return False
-        if any(there - before < size for before, there in pairwise(cells)):
+        return all(choices.is_choice(self._domain.memory.load(cell, size)) for cell in cells)
+
+    def _are_pointers(self, cells: list[int], value: Value, size: int) -> bool:
+        """The same for pointers that are null or one of a few addresses."""
+        if size != self._row.address_bytes or not self._are_apart(cells, size):
             return False
+        path, memory = self._state.path, self._domain.memory
+        return self.pointers.is_short(value, path) and all(
+            self.pointers.is_short(memory.load(cell, size), path) for cell in cells
+        )
+
+    def _are_apart(self, cells: list[int], size: int) -> bool:
+        """Whether cells are few, do not overlap and are known."""
         memory = self._domain.memory
         assert isinstance(memory, CoarseMemory)
-        return not any(map(memory.is_open, cells)) and all(choices.is_choice(memory.load(cell, size)) for cell in cells)
+        if not 1 < len(cells) <= choices.MOST_PLACES or any(map(memory.is_open, cells)):
+            return False
+        return all(there - before >= size for before, there in pairwise(cells))
 
     def _cell_chosen(self, address: Term, cells: list[int], values: list[Term]) -> Term:
         """The value of the cell that the address names, by its index if it has one."""

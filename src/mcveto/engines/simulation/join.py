@@ -19,7 +19,7 @@ from mcveto.engines.memory import ByteOf, Cell, Value, united
 from mcveto.engines.merge import _word
 from mcveto.engines.path import KeyTable, Path
 from mcveto.engines.simulation.arrivals import joined_arrivals, settle
-from mcveto.engines.simulation.choices import MOST_NODES, is_choice, renaming, settled
+from mcveto.engines.simulation.choices import MOST_NODES, is_choice, renaming, settled, taken
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.simulation.covering import Covering
@@ -179,6 +179,7 @@ class Joins:
     def _value(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value:
         if a is b or (type(a) is int and a == b and type(b) is int):
             return a
+        a, b = taken(a, self._first.path), taken(b, self._second.path)
         decided = settled(a, self._first.path), settled(b, self._second.path)
         if isinstance(decided[0], int) and decided[0] == decided[1]:
             return decided[0]
@@ -188,8 +189,13 @@ class Joins:
             alike = self._alike(a, b, bits, where)
             if alike is not None:
                 return alike
+        are_choices = is_choice(a) and is_choice(b)
+        if not (are_choices and self._gate is not None):
+            listed = self._listed(a, b, bits, where)
+            if listed is not None:
+                return listed
         if self._gate is not None and (
-            (is_choice(a) and is_choice(b)) or _are_flags(a, b, bits) or self._are_kept(a, b)
+            are_choices or _are_flags(a, b, bits) or self._are_kept(a, b) or self._is_pointer_got(a, b, bits)
         ):
             self._origin(where)
             return as_value(t.ite(self._gate, as_term(a, bits), as_term(b, bits)))
@@ -201,6 +207,7 @@ class Joins:
             if strided is not None:
                 return strided
             found = self._pairs[bits, a, b] = self._fresh(bits, where)
+            self._executor.masks.note(found, self._executor.masks.at_most(a, b))
             may_guess = self._guesses or (_counts(a, b) and (where[0] == "register" or self._on_stack(where[1])))
             self._enclose(found, a, b, bits, may_guess)
         return found
@@ -358,6 +365,29 @@ class Joins:
         new = self._elements[a, b] = t.add(t.mul(index, t.const(distance, bits)), t.const(together[0], bits))
         return new
 
+    def _is_pointer_got(self, a: Value, b: Value, bits: int) -> bool:
+        """Whether only one of two ways gets a pointer, and the other leaves its place as it was: the result of the call
+        will tell which."""
+        pointers, first, second = self._executor.pointers, self._first.path, self._second.path
+        if bits != self._program.decoder.row.address_bits or not (_is_variable(a) or _is_variable(b)):
+            return False
+        return any(pointers.is_short(value, path) for value, path in ((a, first), (b, second)) if value != 0)
+
+    def _listed(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value | None:
+        """Null or one of a few addresses."""
+        pointers = self._executor.pointers
+        if bits != self._program.decoder.row.address_bits or not pointers.may_meet(a, b):
+            return None
+        known = self._pairs.get((bits, a, b))
+        if known is not None:
+            return known
+        values = pointers.together(a, b, (self._first.path, self._second.path), self._is_loop)
+        if values is None:
+            return None
+        found = self._pairs[bits, a, b] = self._fresh(bits, where)
+        self._bounds.append(pointers.listing(found, values))
+        return found
+
     def _may_be_place(self, value: Value) -> bool:
         """Whether it is worth looking at what a value can be."""
         if isinstance(value, int):
@@ -404,10 +434,12 @@ class Joins:
                 self._bounds.append(t.sle(start, new) if grows else t.sle(new, start))
                 self._bounds += thresholds([(new, t.const(b, bits), 1 if a < b else -1)], self._numbers)
             elif high <= NARROW[-1]:
-                # An index that is masked stays below the same number. What has grown, other than from a constant, is at
-                # least a byte or half a word that was widened: in such steps, bounds come to rest.
+                # An index that is masked stays below the same number. What has grown, other than from a constant, is
+                # masked, or at least a byte or half a word that was widened: in such steps, bounds come to rest.
                 is_at_rest = high_b <= high_a or isinstance(a, int)
-                limit = high if is_at_rest else next(limit for limit in NARROW if high <= limit)
+                masked = self._executor.masks.at_most(a, b)
+                limits = NARROW if masked is None else (masked, *NARROW)
+                limit = high if is_at_rest else min(limit for limit in limits if high <= limit)
                 self._bounds.append(t.ule(new, t.const(limit, bits)))
             return
         if low > 0xFFF:

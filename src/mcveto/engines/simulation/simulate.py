@@ -73,6 +73,9 @@ MOST_DOUBTFUL = 3
 # the time of the turn, or of so much of all that is left.
 FAR_BACK = 4000
 GLANCE = 2
+# A search for an input is worth such a part of what was executed: at first, and before all is done once more.
+SHORT_SEARCH = 8
+LONG_SEARCH = 2
 SHARE_OF_SEARCH = 0.5
 SHARE_OF_GLANCE = 0.1
 LEAST_SHARE = 0.02
@@ -117,8 +120,8 @@ class Simulation:
         self._has_begun = False
         self._report = report
         self._hits: dict[Key, int] = {}
-        self._doubtful: set[Key] = set()
-        """Targets that seem to be reached, and no input was found that does."""
+        self._doubtful: dict[Key, tuple[PathState, Node]] = {}
+        """Targets that seem to be reached, and no input was found that does; as they were come to last."""
         self._searches = 0
         self._glances = 0
         self._apart = KeptApart(program)
@@ -201,7 +204,10 @@ class Simulation:
             if found is not None:
                 return found
             if not self._pool and self._doubtful:
-                self._ask_all()
+                found = self._search_longer()
+                if found is not None:
+                    return found
+                self._from_the_start()
                 self._back(0)
         return self._finished()
 
@@ -533,6 +539,7 @@ class Simulation:
             raise Unfit
         place: Key = (state.pc, tuple(addresses(state.calls)))
         if place in self._doubtful:
+            self._doubtful[place] = state, node
             return None
         self._hits[place] = self._hits.get(place, 0) + 1
         if self._hits[place] <= FEW_HITS and len(self._apart.items) < MOST_APART:
@@ -549,35 +556,41 @@ class Simulation:
         self._searches += 1
         if self._searches <= MOST_SEARCHES:
             seconds = self._time_to_search(SHARE_OF_SEARCH)
-            least = self._executor.instructions // (2 * GLANCE)
+            least = self._executor.instructions // (SHORT_SEARCH * GLANCE)
             found = self._search(state, node, seconds, None if self._asks_all else MOST_BLOCKS, least)
             if found is not None:
                 return found
-            if self._summarises:
-                self._follow_all()
         if not self._asks_all:
-            # Another target may be easier. If none is, once more from the start, with every branch asked about.
-            self._doubtful.add(place)
+            # Another target may be easier.
+            self._doubtful[place] = state, node
             if len(self._doubtful) <= MOST_DOUBTFUL:
                 return None
-            self._ask_all()
+            found = self._search_longer()
+            if found is not None:
+                return found
+            self._from_the_start()
             raise Refined(0)
         self._open[f"{where} may be reached, but no input was found that does"] = None
         return None
 
-    def _follow_all(self) -> None:
-        """A summary may have lost what makes a target unreachable: once more, with every call followed."""
-        if self._replays:
-            self._summarises = False
-            self._hits.clear()
-            self._doubtful.clear()
-            self._asked.clear()
-            self._searches = 0
-            raise Refined(0)
+    def _search_longer(self) -> Verdict | None:
+        """No target was easier: what is worth less than doing all once more is tried for each of them."""
+        for state, node in self._doubtful.values():
+            least = self._executor.instructions // (LONG_SEARCH * GLANCE)
+            found = self._search(state, node, self._time_to_search(SHARE_OF_SEARCH), MOST_BLOCKS, least)
+            if found is not None:
+                return found
+        return None
 
-    def _ask_all(self) -> None:
-        self._asks_all = True
-        self._summaries.drop(lambda summary: True)
+    def _from_the_start(self) -> None:
+        """What seems to be reached was not: once more, with every call followed, because a summary may have lost what
+        makes a target unreachable; if that was done already, with every branch asked about."""
+        if self._summarises and self._replays:
+            self._summarises = False
+            self._asked.clear()
+        else:
+            self._asks_all = True
+            self._summaries.drop(lambda summary: True)
         self._doubtful.clear()
         self._hits.clear()
         self._searches = 0

@@ -74,6 +74,7 @@ class Summary:
     words: dict[tuple[int, int], Value]
     bytes: dict[int, Cell]
     bounds: dict[Term, Range]
+    lists: dict[Term, frozenset[int]]
     written: frozenset[int]
     stored: frozenset[int]
     stores: tuple[tuple[Term, int, tuple[Range, ...]], ...]
@@ -117,6 +118,8 @@ class Summaries:
         next time: one of a function whose calls are all different would be made in vain."""
         self._loose: set[int] = set()
         """Cells that were found to differ between calls."""
+        self._limits: dict[int, int] = {}
+        """Of words that were found to differ, and are small numbers: what they are at most."""
         self._flags: set[int] = set()
         """Cells that are kept apart: it matters what they are."""
 
@@ -168,8 +171,13 @@ class Summaries:
             return None
         assert state.place is not None
         # Where that failed, too little may have been known.
-        loose = () if state.place.function in self._failures else self._loose - self._flags
-        return General(self._program, self._frames, self._executor.unknowns, state, loose)
+        is_strict = state.place.function in self._failures
+        loose = () if is_strict else self._loose - self._flags
+        limits = {} if is_strict else {word: most for word, most in self._limits.items() if word not in self._flags}
+        executor = self._executor
+        return General(
+            self._program, self._frames, executor.unknowns, executor.pointers, executor.masks, state, loose, limits
+        )
 
     def add(self, activation: Activation, first: Node) -> Summary:
         general = activation.general
@@ -202,6 +210,7 @@ class Summaries:
             words,
             numbers,
             {v: bounds for v, bounds in general.variables.items() if bounds is not None and v in used},
+            {v: values for v, values in general.lists.items() if v in used},
             frozenset(activation.written),
             frozenset(activation.stored),
             tuple((*key, ranges) for key, ranges in activation.stores.items()),
@@ -228,10 +237,12 @@ class Summaries:
         general, frames = activation.general, self._frames
         registers = {number: self._register(state, number) for number in sorted(summary.written)}
         memory = state.memory
+        assert isinstance(memory, CoarseMemory)
         cells: dict[int, Cell | None] = {}
         for where in sorted(summary.stored):
             if (frames.above(where) or 0) >= 0:
-                cells[where] = memory.cells.get(where)
+                # What nobody has written yet is as the file has it, and known.
+                cells[where] = memory.cells.get(where) if memory.is_open(where) else memory.byte(where)
         said = tuple(term for term in state.path.terms if term not in general.said)
         terms = [*said, *(value for value in registers.values() if isinstance(value, Term))]
         terms += [cell.word for cell in cells.values() if isinstance(cell, ByteOf)]
@@ -320,7 +331,7 @@ class Summaries:
         for where, cell in summary.bytes.items():
             if memory.byte(self._at(where, pointer)) != cell:
                 width = bits // 8
-                self._loose.update(range(where & -width, (where & -width) + width))
+                self._loosen(where & -width, width, memory.load(self._at(where & -width, pointer), width))
                 return None
         for (start, size), word in summary.words.items():
             if not match(word, memory.load(self._at(start, pointer), size), 8 * size):
@@ -328,10 +339,24 @@ class Summaries:
         for variable, (low, high) in summary.bounds.items():
             least, greatest = bounds_of(names[variable], state.path)
             if least < low or high < greatest:
-                words = [where for where, word in summary.words.items() if word is variable]
-                self._loose.update(start + i for start, size in words for i in range(size))
+                for (start, size), word in summary.words.items():
+                    if word is variable:
+                        self._loosen(start, size, as_value(names[variable]))
+                return None
+        for variable, values in summary.lists.items():
+            found = self._executor.pointers.values(as_value(names[variable]), state.path)
+            if found is None or not found <= values:
                 return None
         return names
+
+    def _loosen(self, start: int, size: int, value: Value) -> None:
+        """What a word is differs between calls: nothing is asked of it but that it stays within its mask."""
+        most = self._executor.masks.at_most(value)
+        is_new = isinstance(value, Term) or start not in self._limits
+        if most is not None and is_new and most > self._limits.get(start, -1) and 8 * size == self._frames.bits:
+            self._limits[start] = most
+        else:
+            self._loose.update(range(start, start + size))
 
     def _at(self, where: int, pointer: Value) -> int:
         """Where a cell of the summary is in a state with this stack pointer."""
@@ -386,6 +411,8 @@ class Summaries:
                     renamed[variable] = remainders.name(dividend, definition[1])
                     continue
             new = renamed[variable] = unknowns.fresh(variable.width)
+            self._executor.pointers.rename(variable, new)
+            self._executor.masks.rename(variable, new)
             origin = unknowns.origins.get(variable)
             if origin is not None:
                 if origin[0] == "memory":

@@ -54,6 +54,9 @@ def _values(term: Term, path: Path, most: int, depth: int) -> set[int] | None:
     if term.op == "const":
         return {term.data}
     if term.op == "ite" and depth:
+        for condition, chosen in ((term.args[0], term.args[1]), (t.bnot(term.args[0]), term.args[2])):
+            if path.holds(condition):
+                return _values(chosen, path, most, depth - 1)
         first = _values(term.args[1], path, most, depth - 1)
         second = _values(term.args[2], path, most, depth - 1) if first is not None else None
         both = first | second if first is not None and second is not None else None
@@ -85,7 +88,9 @@ def _values(term: Term, path: Path, most: int, depth: int) -> set[int] | None:
         for conjunct in path.about([term]):
             listed = _listing(conjunct) if conjunct.op == "or" else None
             if listed is not None and listed[0] is term:
-                return set(listed[1]) if len(listed[1]) <= most else None
+                low, high = bounds_of(term, path)
+                within = {value for value in listed[1] if low <= value <= high}
+                return within if len(within) <= most else None
     low, high = bounds_of(term, path)
     step = 1 << low_bits(term)[0]  # the bounds end with the bits that are known
     return set(range(low, high + 1, step)) if high - low < most * step else None
