@@ -31,7 +31,7 @@ _SIGNED = {z3.Z3_OP_BSDIV, z3.Z3_OP_BSDIV_I}, {z3.Z3_OP_BSREM, z3.Z3_OP_BSREM_I}
 def divided(formulas: Sequence[Formula], rewrite: Callable[[Sequence[Formula]], Sequence[Formula]]) -> Any:
     """What Z3 rewrites formulas to, with divisions where quotients are made by multiplication."""
     plain = rewrite(formulas)
-    if not any(_may_be_inverse(int(f"0{digits}", 0)) for digits in _FACTOR.findall(_text(plain))):
+    if not any(map(_may_be_inverse, _FACTOR.findall(_text(plain)))):
         return plain
     # Sign extensions stay what they are, or they could not be told.
     rest = [z3.simplify(formula, elim_sign_ext=False) for formula in formulas]
@@ -46,9 +46,10 @@ def _text(formulas: Sequence[Formula]) -> str:
     return str(z3.And(*formulas).sexpr())
 
 
-def _may_be_inverse(factor: int) -> bool:
-    """Most factors are the sizes of something, or -1."""
-    return factor.bit_count() > 1 and (-factor & ((1 << factor.bit_length()) - 1)).bit_count() > 1
+def _may_be_inverse(digits: str) -> bool:
+    """Most factors are the size of something, or -1."""
+    factor, bits = int(f"0{digits}", 0), (len(digits) - 1) * (4 if digits[0] == "x" else 1)
+    return factor.bit_count() > 1 and (-factor & ((1 << bits) - 1)).bit_count() > 1
 
 
 def is_refuted(formulas: Sequence[Formula], seconds: float) -> bool:
