@@ -1,4 +1,4 @@
-"""Rows of a table follow by putting numbers in; what does not hold never does, and other goals are left to the solver."""
+"""Rows of a table follow by putting numbers in; what does not hold never does, and other goals are not decided so."""
 
 from __future__ import annotations
 
@@ -51,4 +51,4 @@ def test_a_table_of_the_low_half_of_a_register_is_proved_with_few_questions() ->
     program = load_program(None, load_spec(str(EXAMPLES / "x86-64" / "tribonacci-safe-O1.yaml")))
     found = prove(program, lambda: 100.0)
     assert not found.open_ends and found.violation is None
-    assert found.solver_calls < 1000
+    assert found.solver_calls < 700  # 857 without

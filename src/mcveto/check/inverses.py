@@ -175,7 +175,7 @@ def _signed(term: Any) -> Scaled | None:
 
 
 def _negative(term: Any) -> tuple[int, Any] | None:
-    """(m, x) if a term is 1 where m * x < 0 and else 0; with -m, if it is -1 there, see `_signed_sum`."""
+    """(m, x) if a term is 1 where m * x < 0 and else 0."""
     inner = _below_zeros(term)
     if inner.eq(term) or not _is(inner, z3.Z3_OP_EXTRACT, 1) or _bits(inner) != (inner.arg(0).size() - 1,) * 2:
         return None

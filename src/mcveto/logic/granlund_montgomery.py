@@ -146,10 +146,14 @@ def _is_negative(condition: Term, factor: int, x: Term) -> bool:
     """Whether a condition is factor * x < 0, as the sign of x, of a multiple of x, or of its upper part."""
     if factor > 0 and condition is pieces.extract(x, x.width - 1, x.width - 1):
         return True
-    if condition.op != "slt" or condition.args[1].op != "const" or condition.args[1].data:
+    if condition.op == "extract":  # match y[i], result y[i:0] <s 0
+        number = pieces.extract(condition.args[0], condition.data[0], 0)
+    elif condition.args[1].op == "const" and not condition.args[1].data:
+        number = condition.args[0]
+    else:
         return False
-    found = _signed_product(condition.args[0]) or _scaled(condition.args[0])
-    if found is None or found[1] is not x or not _fits(found, condition.args[0].width):
+    found = _signed_product(number) or _scaled(number)
+    if found is None or found[1] is not x or not _fits(found, number.width):
         return False
     return (found[0] > 0) == (factor > 0)
 

@@ -1,9 +1,9 @@
 """Claims about single arguments that follow by putting in: f(7) = 13 because f(6) = 7, f(5) = 4 and f(4) = 2.
 
 A table has a row for each argument. Where a path is to show one, its argument is a number, and so is, one activation
-after the other, what these begin with: of all rows that are assumed of them one is left, an equation that says what they
-return. A solver that is asked about all rows at once has to find that out by search, in seconds; a substitution does it
-in milliseconds. What does not follow so is left to the solver.
+after the other, what these begin with: of all rows that are assumed of them one is left, an equation that says what
+they return. A solver that is asked about all rows at once has to find that out by search, in seconds; a substitution
+does it in milliseconds. What does not follow so is left to the solver.
 """
 
 from __future__ import annotations
