@@ -85,6 +85,7 @@ def result(isa: str, code: bytes, x: t.Term, is_signed: bool) -> t.Term:
         if step.transfer is Transfer.RETURN:
             return t.extract(domain.registers[place.cell.number], x.width - 1, 0)
         target = step.target
+        assert isinstance(target, int | t.Term)
         pc = target if isinstance(target, int) else target.data
 
 
