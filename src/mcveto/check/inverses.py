@@ -31,7 +31,8 @@ _SIGNED = {z3.Z3_OP_BSDIV, z3.Z3_OP_BSDIV_I}, {z3.Z3_OP_BSREM, z3.Z3_OP_BSREM_I}
 def divided(formulas: Sequence[Formula], rewrite: Callable[[Sequence[Formula]], Sequence[Formula]]) -> Any:
     """What Z3 rewrites formulas to, with divisions where quotients are made by multiplication."""
     plain = rewrite(formulas)
-    if not any(map(_may_be_inverse, _FACTOR.findall(_text(plain)))):
+    # Z3 writes a formula faster than Python walks over it.
+    if not any(_may_be_inverse(digits) for formula in plain for digits in _FACTOR.findall(formula.sexpr())):
         return plain
     # Sign extensions stay what they are, or they could not be told.
     rest = [z3.simplify(formula, elim_sign_ext=False) for formula in formulas]
@@ -39,11 +40,6 @@ def divided(formulas: Sequence[Formula], rewrite: Callable[[Sequence[Formula]], 
         pairs = [(term, new) for term in parts([*rest]) if (new := quotient(term)) is not None]
         rest = [z3.substitute(formula, *pairs) for formula in rest] if pairs else rest
     return rewrite(rest)
-
-
-def _text(formulas: Sequence[Formula]) -> str:
-    """To look for operators in: Z3 writes it faster than Python walks over terms."""
-    return str(z3.And(*formulas).sexpr())
 
 
 def _may_be_inverse(digits: str) -> bool:
@@ -56,7 +52,7 @@ def is_refuted(formulas: Sequence[Formula], seconds: float) -> bool:
     """Whether formulas contradict each other at sight, or by what is known of divisions without dividing."""
     if any(map(z3.is_false, formulas)):
         return True
-    if not _DIVISION.search(_text(formulas)) or (weaker := without_divisions(formulas)) is None:
+    if (weaker := without_divisions(formulas)) is None:
         return False
     solver = z3.Then("simplify", "propagate-values", "solve-eqs", "simplify", "smt").solver()
     solver.set("timeout", max(1, int(1000 * seconds)))
@@ -241,7 +237,11 @@ def without_divisions(formulas: Sequence[Formula]) -> list[Formula] | None:
     names: dict[tuple[int, int, bool], tuple[Any, Any]] = {}
     pairs: list[tuple[Any, Any]] = []
     facts: list[Any] = []
-    for term in parts([*formulas]):
+    plain: list[Formula] = []
+    dividing: list[Formula] = []
+    for formula in formulas:
+        (dividing if _DIVISION.search(formula.sexpr()) else plain).append(formula)
+    for term in parts([*dividing]):
         kind = term.decl().kind()
         for is_signed, (quotients, remainders) in enumerate((_UNSIGNED, _SIGNED)):
             if kind in quotients | remainders and z3.is_bv_value(term.arg(1)) and term.arg(1).as_signed_long() > 1:
@@ -251,7 +251,7 @@ def without_divisions(formulas: Sequence[Formula]) -> list[Formula] | None:
                     names[key] = z3.FreshConst(x.sort(), "quotient"), z3.FreshConst(x.sort(), "remainder")
                     facts += _facts(x, by, *names[key], bool(is_signed))
                 pairs.append((term, names[key][kind in remainders]))
-    return [z3.substitute(formula, *pairs) for formula in (*formulas, *facts)] if pairs else None
+    return [*plain, *(z3.substitute(formula, *pairs) for formula in (*dividing, *facts))] if pairs else None
 
 
 def _facts(x: Any, by: Any, quotient: Any, remainder: Any, is_signed: bool) -> Iterable[Any]:
