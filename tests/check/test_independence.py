@@ -58,7 +58,7 @@ def test_the_checker_is_short() -> None:
     assert lines_of_code(PROVING) < 800
     assert lines_of_code(READING) < 170
     assert lines_of_code(PROCEDURES) < 370
-    assert lines_of_code(DIVISIONS) < 170
+    assert lines_of_code(DIVISIONS) < 180
 
 
 def lines_of_code(names: Iterable[str]) -> int:

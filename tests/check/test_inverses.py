@@ -68,6 +68,27 @@ def test_what_is_called_a_signed_quotient_is_one(bits: int) -> None:
     assert seen > 20
 
 
+def test_products_that_lose_bits_are_no_quotients() -> None:
+    """Words that are too narrow for the product, parts of it with bits missing above, and averages of such parts."""
+    x = z3.BitVec("x", 3)
+    for wide, factor in itertools.product((4, 5, 6), range(1, 32)):
+        product, signed = z3.ZeroExt(wide - 3, x) * factor, z3.SignExt(wide - 3, x) * factor
+        for low in range(1, wide):
+            for high in range(low, wide):
+                terms = [(_unsigned_quotient, z3.Extract(high, low, product))]
+                if high - low == 2:
+                    upper = z3.Extract(high, low, product)
+                    average = [z3.LShR(z3.LShR(x - upper, 1) + upper, shift) for shift in (1, 2)]
+                    terms += [(_unsigned_quotient, term) for term in average]
+                cut = z3.SignExt(wide - high + low - 1, z3.Extract(high, low, signed))
+                signs = [z3.LShR(signed, wide - 1), z3.ZeroExt(wide - 1, z3.Extract(2, 2, x))]
+                terms += [(_signed_sum, cut + sign) for sign in signs]
+                for see, raw in terms:
+                    term = simplified(raw)
+                    if (new := see(term)) is not None:
+                        assert values(new, x) == values(term, x), (term, new)
+
+
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 @pytest.mark.parametrize("divisor", DIVISORS)
 def test_the_quotients_of_compilers_are_seen(bits: int, divisor: int) -> None:

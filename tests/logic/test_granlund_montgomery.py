@@ -218,3 +218,53 @@ def test_the_two_instructions_that_multiply_into_a_sum() -> None:
     upper = t.extract(total, 63, 32)
     quotient = t.add(t.ashr(upper, t.const(2, 32)), t.lshr(upper, t.const(31, 32)))
     assert quotient is t.sdiv(x, t.const(7, 32))
+
+
+@pytest.mark.parametrize("width", [3, 4])
+def test_products_that_lose_bits_keep_their_value(width: int) -> None:
+    """Words that are too narrow for the product, and parts of it with bits missing above."""
+    x = t.var("x", width)
+    for wide in range(width + 1, 2 * width + 1):
+        for factor in range(1, 1 << wide):
+            product = t.mul(t.zext(x, wide), t.const(factor, wide))
+            signed = t.mul(t.sext(x, wide), t.const(factor, wide))
+            sign = t.zext(t.slt(signed, t.const(0, wide)), wide)
+            for lo in range(1, wide - 1):
+                for hi in {lo + 1, wide - 1}:
+                    part, upper = t.extract(product, hi, lo), t.sext(t.extract(signed, hi, lo), wide)
+                    total, other = t.add(upper, sign), t.add(upper, t.zext(t.slt(x, t.const(0, width)), wide))
+                    for n in range(1 << width):
+                        exact = number(n, width) * factor % (1 << wide)
+                        cut = number((exact >> lo) % (2 << hi - lo), hi - lo + 1)
+                        assert value(part, x=n) == (n * factor % (1 << wide) >> lo) % (2 << hi - lo)
+                        assert value(total, x=n) == (cut + (exact >> wide - 1)) % (1 << wide)
+                        assert value(other, x=n) == (cut + (n >> width - 1)) % (1 << wide)
+
+
+@pytest.mark.parametrize("width", [3, 4])
+def test_halves_of_differences_keep_their_value(width: int) -> None:
+    """h + (x - h) / 2 with parts of products that are too long, too short or cut off, and x + h for signed numbers."""
+    x = t.var("x", width)
+    for wide, factor in itertools.product((width + 1, 2 * width), range(1, 1 << width + 1)):
+        product = t.mul(t.zext(x, wide), t.const(factor, wide))
+        for lo in range(1, wide - width + 1):
+            upper = t.extract(product, lo + width - 1, lo)
+            half = t.zext(t.extract(t.sub(x, upper), width - 1, 1), width)
+            short = t.zext(t.extract(t.sub(x, upper), width - 2, 1), width)
+            for shift in range(width - 1):
+                terms = [t.lshr(t.add(upper, part), t.const(shift, width)) for part in (half, short)]
+                for n in range(1 << width):
+                    h = (n * factor % (1 << wide) >> lo) % (1 << width)
+                    difference = (n - h) % (1 << width)
+                    for term, d in zip(terms, (difference, difference % (1 << width - 1)), strict=True):
+                        assert value(term, x=n) == (h + (d >> 1)) % (1 << width) >> shift
+        signed = t.mul(t.sext(x, wide), t.const(factor, wide))
+        upper = t.extract(signed, wide - 1, wide - width)
+        for whole, times in ((t.add(upper, x), 1), (t.sub(upper, x), -1)):
+            sign = t.zext(t.slt(whole, t.const(0, width)), width)
+            for shift in range(1, width - 1):
+                term = t.add(t.ashr(whole, t.const(shift, width)), sign)
+                for n in range(1 << width):
+                    h = (number(n, width) * factor % (1 << wide)) >> wide - width
+                    w = number((h + times * n) % (1 << width), width)
+                    assert value(term, x=n) == ((w >> shift) + (w < 0)) % (1 << width)
