@@ -19,6 +19,7 @@ import z3
 
 from mcveto.check.certificate import Certificate
 from mcveto.check.formulas import Formula, is_word, parts, reads
+from mcveto.check.inverses import divided, is_refuted
 from mcveto.check.obligations import Checker, Obligation
 from mcveto.check.procedures import checker_of, obligations_of
 from mcveto.check.question import Rejected, read_program
@@ -110,8 +111,10 @@ def refuted(obligation: Obligation, effort: Effort) -> str:
     if any(formula is False for formula in obligation.formulas):
         return "unsat"
     formulas = tuple(formula for formula in obligation.formulas if formula is not True)
-    obligation = replace(obligation, formulas=formulas if effort.second else _rewritten(formulas))
+    obligation = replace(obligation, formulas=formulas if effort.second else divided(formulas, _rewritten))
     for turn, seconds in enumerate((0.02, 0.1, *(max(0.1, share * effort.timeout) for share in (0.02, 0.06, 1)))):
+        if not effort.second and is_refuted(obligation.formulas, min(seconds, effort.timeout)):
+            return "unsat"
         for make in (z3.SimpleSolver, z3.Solver):
             if turn == 1 and make is z3.Solver and not effort.second and _is_equal_as_polynomials(formulas):
                 return "unsat"
@@ -128,8 +131,7 @@ def _rewritten(formulas: Sequence[Formula], *tactics: Any) -> tuple[Formula, ...
     """What tactics of Z3 leave of formulas: of most obligations "false", if values that are stated are put in."""
     goal = z3.Goal()
     goal.add(*formulas)
-    (rest,) = z3.Then(*(tactics or ("simplify", "propagate-values")))(goal)
-    return tuple(rest)
+    return tuple(z3.Then(*(tactics or ("simplify", "propagate-values")))(goal)[0])
 
 
 def _is_equal_as_polynomials(formulas: Sequence[Formula]) -> bool:
@@ -152,8 +154,6 @@ def _is_equal_as_polynomials(formulas: Sequence[Formula]) -> bool:
 
 def _z3(obligation: Obligation, solver: Any, timeout: float) -> str:
     """Z3's answer; `solver` then holds the obligation with the known bytes that turned out to matter."""
-    if any(map(z3.is_false, obligation.formulas)):
-        return "unsat"
     solver.add(*obligation.formulas)
     end = time.monotonic() + timeout
     while (left := end - time.monotonic()) > 0:

@@ -208,8 +208,11 @@ class ProcedureChecker(Checker):
         elif own is not None:
             summary = self._summaries[own]
             holds = z3.substitute(summary.ensures, *self._state(point, self._after))
-            parts = [holds, *self._whole(point)]
-            yield self._obligation(own, "what is ensured", point, (*point.guard, no(all_of(parts))))
+            parts = [*(holds.children() if z3.is_and(holds) else [holds]), *self._whole(point)]
+            every = self._obligation(own, "what is ensured", point, (*point.guard, *parts))
+            known = every.formulas[len(point.guard) + len(parts) :]
+            # One by one: what is ensured for one argument is mostly rewritten to "true" once that is put in.
+            yield from (replace(every, formulas=(*point.guard, *known, no(part))) for part in parts)
             if summary.frame is not None:
                 kept = self._keeps_frame(summary.frame, point)
                 yield self._obligation(own, "the memory that is kept", point, (*point.guard, no(kept)))

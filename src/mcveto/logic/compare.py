@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mcveto.logic.bitwise as bitwise
 import mcveto.logic.choice as choice
+import mcveto.logic.division_identity as division_identity
 import mcveto.logic.linear as linear
 import mcveto.logic.narrow_division as narrow_division
 import mcveto.logic.pieces as pieces
@@ -116,6 +117,11 @@ def _equals_constant(a: Term, b: Term) -> Term:
         if (x.op == "const" and y.op != "ite") or (y.op == "const" and x.op != "ite"):
             # match ite(c, k, y) = l, result ite(c, k = l, y = l)
             return choice.ite(c, eq(x, b), eq(y, b))
+    if a.op in ("udiv", "urem", "sdiv", "srem"):
+        most, bounds = division_identity.largest(a), division_identity.range_of(a)
+        # match x rem c = k out of its range, result false
+        if (most is not None and k > most) or (bounds and not bounds[0] <= signed(k, width) <= bounds[1]):
+            return FALSE
     if a.op == "xor" and k == 0:  # match x xor y = 0, result x = y
         return eq(a.args[0], a.args[1])
     if a.op == "or" and k == 0 and all(x.op != "or" for x in a.args):
@@ -185,6 +191,9 @@ def ult(a: Term, b: Term) -> Term:
             return TRUE if k >> inner.width else ult(inner, const(k, inner.width))
         if k == 1 << (width - 1):  # match a <u sign bit, result -1 <s a
             return slt(const(-1, width), a)
+        most = division_identity.largest(a)
+        if most is not None and most < k:  # match x rem c <u k above c, result true
+            return TRUE
         chosen = choice.constant_branches(a)
         if chosen is not None:  # match ite(c, k, l) <u m, result ite(c, k <u m, l <u m)
             return choice.ite(chosen[0], one_if(chosen[1] < k), one_if(chosen[2] < k))
@@ -201,6 +210,9 @@ def ult(a: Term, b: Term) -> Term:
             return FALSE if k >> inner.width else ult(const(k, inner.width), inner)
         if k == ones >> 1:  # match largest signed <u b, result b <s 0
             return slt(b, const(0, width))
+        most = division_identity.largest(b)
+        if most is not None and most <= k:  # match k <u x rem c above c, result false
+            return FALSE
         chosen = choice.constant_branches(b)
         if chosen is not None:
             return choice.ite(chosen[0], one_if(k < chosen[1]), one_if(k < chosen[2]))
@@ -287,6 +299,9 @@ def _signed_below(a: Term, k: int, bound: Term) -> Term:
         if not -(1 << (inner - 1)) <= k < 1 << (inner - 1):
             return one_if(k > 0)
         return slt(a.args[0], const(k, inner))
+    bounds = division_identity.range_of(a)
+    if bounds and not bounds[0] < k <= bounds[1]:  # match x rem c <s k out of its range, result true or false
+        return one_if(k > bounds[1])
     chosen = choice.constant_branches(a)
     if chosen is not None:  # match ite(c, k, l) <s m, result ite(c, k <s m, l <s m)
         c, x, y = chosen
@@ -305,6 +320,9 @@ def _signed_above(k: int, b: Term, bound: Term) -> Term:
         if not -(1 << (inner - 1)) <= k < 1 << (inner - 1):
             return one_if(k < 0)
         return slt(const(k, inner), b.args[0])
+    bounds = division_identity.range_of(b)
+    if bounds and not bounds[0] <= k < bounds[1]:  # match k <s x rem c out of its range, result true or false
+        return one_if(k < bounds[0])
     chosen = choice.constant_branches(b)
     if chosen is not None:  # match m <s ite(c, k, l), result ite(c, m <s k, m <s l)
         c, x, y = chosen

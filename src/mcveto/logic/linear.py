@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import mcveto.logic.bitwise as bitwise
+import mcveto.logic.division_identity as division_identity
+import mcveto.logic.granlund_montgomery as granlund_montgomery
 import mcveto.logic.narrow_division as narrow_division
 import mcveto.logic.pieces as pieces
 from mcveto.logic.node import Term, const, intern, same_width, signed
@@ -19,7 +21,7 @@ from mcveto.logic.node import Term, const, intern, same_width, signed
 MERGE_LIMIT = 32
 
 
-def _view(t: Term) -> tuple[tuple[Term, ...], tuple[int, ...], int]:
+def monomials(t: Term) -> tuple[tuple[Term, ...], tuple[int, ...], int]:
     """Atoms, coefficients and constant of any term."""
     if t.op == "lin":
         return t.args, t.data[0], t.data[1]
@@ -63,6 +65,10 @@ def _node(atoms: tuple[Term, ...], coefficients: tuple[int, ...], constant: int,
             shifted = _undo_shift(atoms[0], coefficient, width)
             if shifted is not None:
                 return combine((shifted,), constant, width)
+    else:
+        shorter = division_identity.shorter(atoms, coefficients, width)
+        if shorter is not None:
+            return combine(shorter, constant, width)
     return intern("lin", atoms, width, (coefficients, constant))
 
 
@@ -86,13 +92,13 @@ def _undo_shift(atom: Term, coefficient: int, width: int) -> tuple[int, Term] | 
     return None if any(c % (1 << low) for c in (*coefficients, constant)) else (coefficient >> low, source)
 
 
-def combine(monomials: Iterable[tuple[int, Term]], constant: int, width: int) -> Term:
+def combine(summands: Iterable[tuple[int, Term]], constant: int, width: int) -> Term:
     """constant + the sum of coefficient * term, for terms of the given width (> 1)."""
     mask = (1 << width) - 1
     sums: dict[Term, int] = {}
-    for coefficient, t in monomials:
-        atoms, coefficients, summand = _view(t)
-        constant += coefficient * summand
+    for coefficient, t in summands:
+        atoms, coefficients, offset = monomials(t)
+        constant += coefficient * offset
         if len(atoms) > 1 and _are_many(sums, atoms):
             base = without_constant(t)
             sums[base] = sums.get(base, 0) + coefficient
@@ -136,6 +142,8 @@ def add(a: Term, b: Term) -> Term:
     if a.op == "const":
         return _add_constant(b, a.data, width)
     if a.op != "lin" and b.op != "lin" and a is not b:
+        if granlund_montgomery.is_sign(a) or granlund_montgomery.is_sign(b):
+            return combine(((1, a), (1, b)), 0, width)
         atoms = (a, b) if a.serial < b.serial else (b, a)
         return intern("lin", atoms, width, ((1, 1), 0))
     return combine(((1, a), (1, b)), 0, width)
@@ -150,7 +158,7 @@ def sub(a: Term, b: Term) -> Term:
         return const(0, width)
     if b.op == "const":
         return const(a.data - b.data, width) if a.op == "const" else _add_constant(a, -b.data, width)
-    if b.op in ("mul", "lin"):  # match x - x/y*y, result x rem y
+    if b.op == "mul":  # match x - x/y*y, result x rem y
         rest = narrow_division.remainder(a, b)
         if rest is not None:
             return rest

@@ -5,7 +5,8 @@ bits for what is a division of 32 or 8. With operands that are extended from n b
 that of n bits extended, but for two cases: a zero divisor of an unsigned division (all ones, of the wide word) and the
 least number divided by -1, whose quotient needs one bit more. So signed quotients are made with one bit more, unsigned
 ones only where the divisor is certainly not zero, and both lose what is too much where only low bits of a quotient are
-read: modulo 2^n nothing is different. Machines without a remainder compute x - x/y*y.
+read: modulo 2^n nothing is different. Machines without a remainder compute x - x/y*y (with constants for y: see
+`division_identity`).
 """
 
 from __future__ import annotations
@@ -86,19 +87,10 @@ def fits(quotient: Term, other: Term) -> Term | None:
 
 def remainder(a: Term, product: Term) -> Term | None:
     """match x - (x div y) * y, result x rem y"""
-    if product.op == "mul":
-        for quotient, divisor in (product.args, product.args[::-1]):
-            if quotient.op in _REMAINDERS and quotient.args[0] is a and quotient.args[1] is divisor:
-                return _made(_REMAINDERS[quotient.op], a, divisor)
-        return None
-    if product.op != "lin" or len(product.args) != 1 or product.data[1]:
-        return None
-    quotient = product.args[0]
-    if quotient.op not in _REMAINDERS or quotient.args[0] is not a:
-        return None
-    divisor = quotient.args[1]
-    is_same = divisor.op == "const" and divisor.data == product.data[0][0]
-    return _made(_REMAINDERS[quotient.op], a, divisor) if is_same else None
+    for quotient, divisor in (product.args, product.args[::-1]):
+        if quotient.op in _REMAINDERS and quotient.args[0] is a and quotient.args[1] is divisor:
+            return _made(_REMAINDERS[quotient.op], a, divisor)
+    return None
 
 
 def _made(op: str, a: Term, b: Term) -> Term:

@@ -17,6 +17,8 @@ from collections.abc import Sequence
 import mcveto.logic.bitwise as bitwise
 import mcveto.logic.choice as choice
 import mcveto.logic.compare as compare
+import mcveto.logic.division_identity as division_identity
+import mcveto.logic.granlund_montgomery as granlund_montgomery
 import mcveto.logic.linear as linear
 import mcveto.logic.memory as memory
 import mcveto.logic.narrow_division as narrow_division
@@ -88,6 +90,8 @@ def _extract(a: Term, hi: int, lo: int, fuel: int) -> Term:
         return _extract_row(a, hi, lo, fuel)
     elif op == "lin":
         found = _extract_linear(a, hi, lo, fuel)
+        if found is None and lo:
+            found = granlund_montgomery.quotient(a, hi, lo)
         if found is not None:
             return found
     elif op == "mul":
@@ -97,6 +101,10 @@ def _extract(a: Term, hi: int, lo: int, fuel: int) -> Term:
             # match (ext(x) * ext(y))[hi:0], result ext(x)[hi:0] * ext(y)[hi:0]
             return linear.mul(_extract(x, hi, 0, fuel - 1), _extract(y, hi, 0, fuel - 1))
     elif op in ("udiv", "urem", "sdiv", "srem"):
+        most = division_identity.largest(a)
+        if most is not None and not most >> hi:  # match (x rem c)[hi:lo] above the bits of c, result with zeros there
+            bits = most.bit_length()
+            return zext(_extract(a, bits - 1, lo, fuel), width) if lo < bits else const(0, width)
         if lo == 0 and fuel:
             found = narrow_division.low_bits(a, hi)
             if found is not None:
@@ -297,8 +305,12 @@ def merge(left: Term, right: Term) -> Term | None:
     if from_right is not None:
         # match l ++ x[h:lo] where l is x[h+n:h+1] (possibly simplified), result x[h+n:lo]
         x, hi, lo = from_right
-        if hi + left.width < x.width and extract(x, hi + left.width, hi + 1) is left:
-            return extract(x, hi + left.width, lo)
+        if hi + left.width < x.width:
+            if extract(x, hi + left.width, hi + 1) is left:
+                return extract(x, hi + left.width, lo)
+            # match l ++ (x udiv c)[h:lo] where l is (x udiv 2^(h+1)*c)[n-1:0], result (x udiv c)[h+n:lo]
+            if x.op == "udiv" and extract(shift_right(x, hi + 1), left.width - 1, 0) is left:
+                return extract(x, hi + left.width, lo)
     if left.op == "load" and right.op == "load":
         return memory.join_loads(left, right)
     bit = repeated_bit(left) if left.width > 1 else left
@@ -318,16 +330,29 @@ def zext(a: Term, width: int) -> Term:
     if op == "const":
         return const(a.data, width)
     if op == "zext":  # match zext(zext(x)), result zext(x)
-        a = a.args[0]
-    elif op == "lin":
+        return zext(a.args[0], width)
+    if op == "lin":
         shifted = power_of_two_multiple(a)
         if shifted is not None:  # match zext(2^k * x), result 2^k * zext(x[..:0])
             return row([const(0, width - a.width), a])
     elif op == "ite" and a.args[1].op == "const" and a.args[2].op == "const":
         return choice.ite(a.args[0], const(a.args[1].data, width), const(a.args[2].data, width))
+    elif op == "extract":
+        whole = _whole_quotient(a)
+        if whole is not None and whole.width <= width:
+            return zext(whole, width)
     elif op == "memory" or op == "store" or a.width == 0:
         raise WidthError("a memory cannot be extended")
     return intern("zext", (a,), width)
+
+
+def _whole_quotient(a: Term) -> Term | None:
+    """match (x op c)[hi:lo] with zeros above hi, for op a quotient or with lo = 0 a remainder, result (x op c) >> lo"""
+    (hi, lo), source = a.data, a.args[0]
+    most = division_identity.largest(source)
+    if most is None or most >> hi + 1 or (lo and source.op == "urem"):
+        return None
+    return shift_right(source, lo)
 
 
 def sext(a: Term, width: int) -> Term:
@@ -364,6 +389,11 @@ def shift_right(a: Term, amount: int) -> Term:
     """a >> amount for a constant amount below the width, zeros coming in."""
     if amount == 0:
         return a
+    inner = a.args[0] if a.op == "zext" else a
+    if inner.op == "udiv" and inner.args[1].op == "const" and inner.args[1].data:
+        # match (x udiv c) >> k, result x udiv 2^k*c
+        x, divisor = inner.args[0], inner.args[1].data << amount
+        return const(0, a.width) if divisor >> x.width else zext(linear.udiv(x, const(divisor, x.width)), a.width)
     return zext(_extract(a, a.width - 1, amount, FUEL), a.width)
 
 

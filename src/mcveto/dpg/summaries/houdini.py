@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mcveto.dpg.strengthen.queries import OutOfTime
+from mcveto.dpg.summaries import at_sight
 from mcveto.dpg.summaries.paths import Call, End, Path
 from mcveto.dpg.summaries.state import Frame, Names
 from mcveto.dpg.summaries.summary import Summary, ensured, ensured_by, equation, frame_axioms, required
@@ -148,6 +149,13 @@ class PathQuestions:
         parts = [goals[at : at + few] for at in range(0, len(goals), few)]
         return [goal for some in parts for goal in self.unshown(some, summaries, timeout)]
 
+    def is_at_sight(self, goal: Claim, summaries: Summaries) -> bool:
+        """Whether a goal follows without a solver."""
+        if goal.is_required or goal.term is FRAME:
+            return False
+        facts = [term for claim in self.assumptions(summaries) for term in self._known_terms(claim)]
+        return at_sight.follows(self._goal_term(goal, summaries), [*self.path.guard, *facts], 2 + len(self._calls))
+
     def is_impossible(self, summaries: Summaries, timeout: float) -> bool:
         """Whether the claims exclude that the path is taken."""
         return self._ask(t.TRUE, summaries, timeout)[0] == "unsat"
@@ -263,7 +271,7 @@ class Houdini:
         return True
 
     def _not_shown(self, question: PathQuestions, summaries: Summaries) -> list[Claim]:
-        goals = question.goals(summaries)
+        goals = [goal for goal in question.goals(summaries) if not question.is_at_sight(goal, summaries)]
         lost: list[Claim] = []
         while goals and (wrong := question.unshown(goals, summaries, min(CLAIM_SECONDS, self._seconds()))):
             lost += wrong

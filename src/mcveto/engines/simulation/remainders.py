@@ -1,10 +1,10 @@
 """Remainders by constants get names: x - d * (x / d) becomes a variable less than d.
 
-Drivers choose a device, a slot or a command by the remainder of something unknown. Compilers divide by multiplying
-with a rounded inverse (Granlund and Montgomery, "Division by invariant integers using multiplication", PLDI 1994, §4);
-what they make of a remainder has no bounds that could be read off it, and is hard for solvers. The same remainder of
-the same term has the same name; otherwise the name says nothing but "less than d", which only adds states. So a name
-has a hidden definition, which `Covering.covers` must respect.
+Drivers choose a device, a slot or a command by the remainder of something unknown. What compilers make of it is a
+remainder again as soon as it is a term (`logic/granlund_montgomery.py`); here it gets a name, for what matters of it
+is mostly that it is less than d, and a join of states keeps names. The same remainder of the same term has the same
+name; otherwise the name says nothing but "less than d", which only adds states. So a name has a hidden definition,
+which `Covering.covers` must respect.
 """
 
 from __future__ import annotations
@@ -30,47 +30,39 @@ class Remainders:
     def named(self, term: Term) -> tuple[Term, list[Term]]:
         """The term with names for its remainders, and the conditions that bound these."""
         bounds: list[Term] = []
-        if term.op == "zext":
-            return self._widened(term)
-        if term.op != "lin":
+        if term.op == "lin":
+            for coefficient, atom in zip(term.data[0], term.args, strict=True):
+                name = self._of(atom, bounds)
+                if name is not None:
+                    term = linear.combine(((1, term), (-coefficient, atom), (coefficient, name)), 0, term.width)
             return term, bounds
-        for coefficient, atom in zip(term.data[0], term.args, strict=True):
-            for dividend, divisor in _quotients(atom):
-                factor = -t.signed(coefficient, term.width)
-                if divisor > _LARGEST_DIVISOR or factor % divisor:
-                    continue
-                factor //= divisor
-                rest = linear.combine(((1, term), (-factor, dividend), (-coefficient, atom)), 0, term.width)
-                if _atoms(rest) > _atoms(term) - 1 - _atoms(dividend):
-                    continue
-                name = self.name(dividend, divisor)
-                bounds.append(t.ult(name, t.const(divisor, name.width)))
-                term = linear.combine(((1, rest), (factor, name)), 0, term.width)
-                break
-            if term.op != "lin":
-                break
-        return term, bounds
+        if term.op == "zext" and term.args[0].op == "lin":
+            return self._widened(term)
+        return self._of(term, bounds) or term, bounds
+
+    def _of(self, atom: Term, bounds: list[Term]) -> Term | None:
+        """The name of a remainder, perhaps of a narrower number with zeros above it."""
+        rest = atom.args[0] if atom.op == "zext" else atom
+        if rest.op != "urem" or rest.args[1].op != "const" or not 0 < rest.args[1].data <= _LARGEST_DIVISOR:
+            return None
+        divisor: int = rest.args[1].data
+        name = self.name(t.zext(rest.args[0], atom.width), divisor)
+        bounds.append(t.ult(name, t.const(divisor, name.width)))
+        return name
 
     def _widened(self, term: Term) -> tuple[Term, list[Term]]:
-        """A narrow remainder, perhaps shifted to the left, with zeros above it: computed in half a word because the
-        dividend is known to fit, then masked."""
+        """A multiple of a narrow remainder that fits, perhaps shifted to the left, with zeros above it: computed in
+        half a word because the dividend is known to fit, then masked."""
         inner, shift = _unshifted(term.args[0])
-        if inner.op != "lin":
-            return term, []
-        for coefficient, atom in zip(inner.data[0], inner.args, strict=True):
-            for dividend, divisor in _quotients(atom):
-                factor = -t.signed(coefficient, inner.width)
-                if divisor > _LARGEST_DIVISOR or factor % divisor:
-                    continue
-                factor //= divisor
-                if factor <= 0 or factor * (divisor - 1) >= 1 << inner.width:
-                    continue
-                rest = linear.combine(((1, inner), (-factor, dividend), (-coefficient, atom)), 0, inner.width)
-                if rest.op == "const" and not rest.data:
-                    name = self.name(t.zext(dividend, term.width), divisor)
-                    bound = t.ult(name, t.const(divisor, name.width))
-                    return t.mul(name, t.const(factor << shift, term.width)), [bound]
-        return term, []
+        bounds: list[Term] = []
+        atoms, factors, constant = linear.monomials(inner)
+        if len(atoms) != 1 or constant:
+            return term, bounds
+        rest = atoms[0].args[0] if atoms[0].op == "zext" else atoms[0]
+        if rest.op != "urem" or rest.args[1].op != "const" or factors[0] * (rest.args[1].data - 1) >> inner.width:
+            return term, bounds
+        name = self._of(t.zext(rest, term.width), bounds)
+        return (term if name is None else t.mul(name, t.const(factors[0] << shift, term.width))), bounds
 
     def name(self, dividend: Term, divisor: int) -> Term:
         found = self._names.get((dividend, divisor))
@@ -81,9 +73,7 @@ class Remainders:
 
 
 def _unshifted(term: Term) -> tuple[Term, int]:
-    """(x, n) if the term is x with n zeros behind it."""
-    if term.op != "lin":
-        return term, 0
+    """(x, n) if the sum is x with n zeros behind it."""
     coefficients, constant = term.data
     every = constant
     for coefficient in coefficients:
@@ -94,62 +84,3 @@ def _unshifted(term: Term) -> tuple[Term, int]:
     width = term.width - shift
     parts = [(c >> shift, t.extract(atom, width - 1, 0)) for c, atom in zip(coefficients, term.args, strict=True)]
     return linear.combine(tuple(parts), constant >> shift, width), shift
-
-
-def _atoms(term: Term) -> int:
-    return len(term.args) if term.op == "lin" else int(term.op != "const")
-
-
-def _quotients(term: Term) -> list[tuple[Term, int]]:
-    """Dividends and divisors, if the term is a quotient by a constant."""
-    if term.op == "udiv" and term.args[1].op == "const" and term.args[1].data:
-        return [(term.args[0], term.args[1].data)]
-    part = term.args[0] if term.op == "zext" else term
-    if part.op != "extract":
-        return []
-    (high, low), inner = part.data, part.args[0]
-    if high != inner.width - 1:
-        return []
-    found = _scaled(inner)
-    if found is None and inner.width == term.width:
-        # ((x - h) / 2 + h) >> low, with h the upper half of x times a factor: a factor of one bit more.
-        found = _averaged(inner)
-        low += inner.width + 1
-    if found is None:
-        return []
-    factor, dividend = found
-    divisor = -(-(1 << low) // factor)
-    excess = factor * divisor - (1 << low)
-    if divisor < 2 or excess * ((1 << dividend.width) - 1) >= 1 << low or dividend.width > term.width:
-        return []
-    ways = [(t.zext(dividend, term.width), divisor)]
-    if dividend.op == "extract" and dividend.data[0] == dividend.args[0].width - 1 == term.width - 1:
-        # Even divisors: the dividend was halved first.
-        ways.append((dividend.args[0], divisor << dividend.data[1]))
-    return ways
-
-
-def _scaled(term: Term) -> tuple[int, Term] | None:
-    """(m, x) if the term is m * x, computed in so many bits that nothing is lost."""
-    if term.op != "lin" or len(term.args) != 1 or term.data[1] or term.args[0].op != "zext":
-        return None
-    factor, x = term.data[0][0], term.args[0].args[0]
-    return (factor, x) if factor << x.width <= 1 << term.width else None
-
-
-def _averaged(term: Term) -> tuple[int, Term] | None:
-    """(2^n + m, x) if the term is h + (x - h) / 2, h being the upper n bits of m * x."""
-    if term.op != "lin" or len(term.args) != 2 or term.data != ((1, 1), 0):
-        return None
-    for upper, half in (term.args, term.args[::-1]):
-        if upper.op != "extract" or half.op != "zext" or half.args[0].op != "extract":
-            continue
-        found = _scaled(upper.args[0])
-        if found is None:
-            continue
-        factor, x = found
-        if upper.data != (2 * x.width - 1, x.width) or upper.args[0].width != 2 * x.width:
-            continue
-        if half.args[0].data == (x.width - 1, 1) and half.args[0].args[0] is t.sub(x, upper):
-            return (1 << x.width) + factor, x
-    return None
