@@ -185,6 +185,16 @@ class Arrays:
         """Up to where the array is filled while it is."""
         return self.written[array][0].address
 
+    def accessed(self, cut: Location) -> list[Term]:
+        """The addresses at which the next turn behind a cut point reads and writes."""
+        found = [access for places in (self._written, self._read) for access, cuts in places.items() if cut in cuts]
+        return list(dict.fromkeys(access.address for access in found if access.address.width == self._bits))
+
+    def lengths(self, array: Array) -> list[int]:
+        """How many bytes of an array the program may fill, by the numbers that it compares with, and at most."""
+        numbers = {n * array.stride for n in own_numbers(self._system, self._bits)}
+        return sorted({n for n in numbers if 0 < n < LARGEST_ARRAY} | {LARGEST_ARRAY})
+
     def ends(self, array: Array, cut: Location, places: Sequence[Term]) -> list[Term]:
         """The addresses at which the part of an array may end that is filled at a cut point."""
         samples = self._system.samples.visits[cut][-MAX_SAMPLES:]
