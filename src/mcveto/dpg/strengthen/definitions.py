@@ -2,9 +2,10 @@
 
 Compilers split a count before a loop: the turns of an unrolled loop are n & ~3, those of what it leaves over n & 3, and
 both numbers stay as they are while the loops run. Samples would have to show many values of n before nothing but
-these equations fits them; the step into the loop says them outright. Read as a set of equations that hold on the way in, this
-is value numbering (Alpern, Wegman, Zadeck, "Detecting equality of variables in programs", POPL 1988); that they hold
-at every later visit is for Houdini to find out.
+these equations fits them; the step into the loop says them outright. In the same way a step says of which cell of an
+array a register holds the content, where a turn reads what the next one stores. Read as a set of equations that hold on
+the way in, this is value numbering (Alpern, Wegman, Zadeck, "Detecting equality of variables in programs", POPL 1988);
+that they hold at every later visit is for Houdini to find out.
 """
 
 from __future__ import annotations
@@ -23,30 +24,54 @@ MAX_TERMS = 16
 
 
 def definitions(system: System, cut: Location, places: Sequence[Term]) -> list[Term]:
-    """Equations between the places of a cut point that its entering steps establish and no sample refutes."""
-    entering = [step for step in system.into(cut) if step.source != cut]
-    found = dict.fromkeys(equation for step in entering for equation in _established(system, step, places))
-    return [equation for equation in found if system.samples.holds(cut, equation)]
+    """Equations between the places of a cut point that some step into it establishes and no sample refutes."""
+    found = dict.fromkeys(equation for step in system.into(cut) for equation in _established(step, places))
+    return [equation for equation in found if equation.op != "const" and system.samples.holds(cut, equation)]
 
 
-def _established(system: System, step: BigStep, places: Sequence[Term]) -> Iterator[Term]:
+def _established(step: BigStep, places: Sequence[Term]) -> Iterator[Term]:
     computed = {place: step.pre(place) for place in places}
     for place, value in computed.items():
-        if value.op in ("const", "var", "load") or sum(1 for _ in t.postorder([value])) > MAX_TERMS:
+        is_plain = value.op in ("const", "var") or (value.op == "load" and value.args[1].op == "const")
+        if not is_plain:
+            said = _renamed(value, _holders(computed, place))
+            if said is not None:
+                yield t.eq(place, said)
+
+
+def _holders(computed: Mapping[Term, Term], but: Term) -> dict[Term, Term]:
+    """Where to find behind a step what was there before it: in which place, or how far from its value."""
+    found: dict[Term, Term] = {}
+    for place, value in computed.items():
+        if place is not but:
+            found[value] = place
+    for value, place in list(found.items()):
+        if value.op in ("zext", "sext"):
+            found.setdefault(value.args[0], t.extract(place, value.args[0].width - 1, 0))
+        elif value.op == "lin" and value.data[0] == (1,):
+            found.setdefault(value.args[0], t.sub(place, t.const(value.data[1], value.width)))
+    return found
+
+
+def _renamed(value: Term, holders: Mapping[Term, Term]) -> Term | None:
+    """A value by what is to be found behind the step; None if something it reads is lost, or if it is long."""
+    found: dict[Term, Term] = {}
+    seen: set[Term] = set()
+    waiting = [value]
+    while waiting:
+        term = waiting.pop()
+        if term in seen:
             continue
-        said = _renamed(value, {other: term for other, term in computed.items() if other is not place})
-        if said is not None and said is not place:
-            yield t.eq(place, said)
-
-
-def _renamed(value: Term, computed: Mapping[Term, Term]) -> Term | None:
-    """A value with all that it reads replaced by the places that hold it behind the step; None if something is lost."""
-    kept: dict[Term, Term] = {}
-    for place, term in computed.items():
-        kept[term] = place
-        if term.op in ("zext", "sext"):
-            kept.setdefault(term.args[0], t.extract(place, term.args[0].width - 1, 0))
-    read = [term for term in t.postorder([value]) if term.op in ("var", "load") and term.width]
-    inner = {part for term in read if term.op == "load" for part in t.postorder(term.args)}
-    leaves = [term for term in read if term not in inner]
-    return substitute(value, {leaf: kept[leaf] for leaf in leaves}) if all(leaf in kept for leaf in leaves) else None
+        seen.add(term)
+        held = holders.get(term)
+        if held is None and term.op == "load":
+            # Behind the step memory is another; that the word is still the same is part of the claim.
+            address = _renamed(term.args[1], holders)
+            held = None if address is None else t.load(t.base_of(term.args[0]), address, *term.data)
+        if held is not None:
+            found[term] = held
+        elif term.op in ("var", "load") or len(seen) > MAX_TERMS:
+            return None
+        else:
+            waiting.extend(term.args)
+    return substitute(value, found)
