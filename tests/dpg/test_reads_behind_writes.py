@@ -1,4 +1,4 @@
-"""Words read behind writes, counted against a walk along every chain of writes; and that such questions are not asked."""
+"""Words read behind writes, counted against a walk along every chain of writes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 
 MEMORY = t.memory("mem", 16)
-I, X = t.var("i", 16), t.var("x", 8)
+INDEX, X = t.var("i", 16), t.var("x", 8)
 
 
 def chain(length: int) -> Term:
     """Writes of which none can be seen to miss another."""
     memory = MEMORY
     for at in range(length):
-        memory = t.store(memory, t.mul(t.const(2 * at + 3, 16), I), X, False)
+        memory = t.store(memory, t.mul(t.const(2 * at + 3, 16), INDEX), X, False)
     return memory
 
 

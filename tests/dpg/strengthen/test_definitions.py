@@ -43,9 +43,7 @@ _VALUES = st.recursive(
     st.tuples(*(st.integers(0, 255),) * 3, st.integers(0, 65535)),
     st.binary(min_size=256, max_size=256),
 )
-def test_definitions_hold_behind_the_step(
-    after: tuple[Term, ...], numbers: tuple[int, ...], content: bytes
-) -> None:
+def test_definitions_hold_behind_the_step(after: tuple[Term, ...], numbers: tuple[int, ...], content: bytes) -> None:
     """The oracle: the step is taken with numbers, and the equation evaluated behind it. It writes no memory."""
     places = (A, B, C, WIDE)
     before = dict(zip(places, numbers, strict=True))

@@ -3,8 +3,8 @@
 At every cut point the cells of an array from its beginning up to where it may be filled (`arrays`) are a segment. Of
 its contents is proposed what holds in all samples: one value, an affine function of the index, bounds, that some number
 is not among them, an order relation to the index or to a cell (the maximum so far), equality with the same cell of
-another array (after a copy); of the cell behind it, one value (the end of a text); of the segment itself, that it is not
-longer than the program's numbers say and that the next access is not behind it. At a cut point that no run has come
+another array (after a copy); of the cell behind it, one value (the end of a text); of the segment itself, that it is
+not longer than the program's numbers say and that the next access is not behind it. At a cut point that no run has come
 to, because it is behind a long loop, what is proposed is what the array was like elsewhere.
 
 Cf. Gopan, Reps, Sagiv, "A framework for numeric analysis of array operations" (POPL 2005), which folds segments into

@@ -83,10 +83,7 @@ def _more_and_more(needed: Collection[Term], invariants: Collection[Term]) -> It
 def _core(system: System, literals: list[Term], known: Collection[Term], seconds: float) -> set[Term] | None:
     """What of the known the literals contradict; None if they do not, or if that is not seen in time."""
     said = {
-        instance: literal
-        for literal in known
-        if speaks_of_all(literal)
-        for instance in instances([literal], literals)
+        instance: literal for literal in known if speaks_of_all(literal) for instance in instances([literal], literals)
     }
     answer = system.queries.ask([*literals, *known, *said], False, seconds)
     if not isinstance(answer, Unsat):

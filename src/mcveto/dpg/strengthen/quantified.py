@@ -71,7 +71,9 @@ def instantiate(system: System) -> None:
     for source in system.cuts:
         known = system.invariants[source]
         if any(map(speaks_of_all, known)):
-            system.steps_from[source] = [_told(step, instances(known, step.guard)) for step in system.steps_from[source]]
+            system.steps_from[source] = [
+                _told(step, instances(known, step.guard)) for step in system.steps_from[source]
+            ]
 
 
 def _told(step: BigStep, said: Iterable[Term]) -> BigStep:
