@@ -25,7 +25,7 @@ def test_every_end_of_a_range_is_a_number_of_the_comparison(
     if comparison.op not in ("ult", "ule"):
         return  # always true, or one value
     near = {(number + apart) & 255 for number in _compared_numbers(comparison) for apart in (-1, 0, 1)}
-    holds = [Evaluator(lambda _, x=x: x, lambda *_: 0).value(comparison) for x in range(256)]
+    holds = [Evaluator({X: x}.__getitem__, lambda *_: 0).value(comparison) for x in range(256)]
     ends = [x for x in range(256) if holds[x] != holds[x - 1]]
     assert all(x in near and (x - 1) & 255 in near for x in ends)
 

@@ -12,7 +12,7 @@ from mcveto.dpg.auto_driver import AutoDriver
 from mcveto.dpg.driver import Limits
 from mcveto.dpg.strengthen import stages
 from mcveto.dpg.strengthen.candidates import open_places
-from mcveto.dpg.strengthen.definitions import MAX_TERMS, _holders, _renamed, definitions
+from mcveto.dpg.strengthen.definitions import MAX_TERMS, _holders, _pieces, _renamed, definitions
 from mcveto.dpg.strengthen.places import relevant_places
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
@@ -62,6 +62,16 @@ def test_a_count_that_is_split_and_a_cell_that_is_held() -> None:
     assert _renamed(computed[B], _holders(computed, B)) is t.band(A, t.const(3, 8))
     moved = {A: t.add(A, t.const(4, 8)), B: t.load(MEMORY, t.add(A, t.const(104, 8)), 1, False)}
     assert _renamed(moved[B], _holders(moved, B)) is t.load(MEMORY, t.add(A, t.const(100, 8)), 1, False)
+
+
+def test_an_instruction_may_write_a_part_of_a_register() -> None:
+    content = t.load(MEMORY, t.add(A, t.const(104, 8)), 1, False)
+    value = t.concat(t.extract(WIDE, 15, 8), content)
+    assert list(_pieces(WIDE, value)) == [
+        (t.extract(WIDE, 15, 8), t.extract(WIDE, 15, 8)),
+        (t.extract(WIDE, 7, 0), content),
+    ]
+    assert list(_pieces(A, B)) == [(A, B)]
 
 
 def test_what_is_lost_or_long_is_no_definition() -> None:

@@ -32,11 +32,21 @@ def definitions(system: System, cut: Location, places: Sequence[Term]) -> list[T
 def _established(step: BigStep, places: Sequence[Term]) -> Iterator[Term]:
     computed = {place: step.pre(place) for place in places}
     for place, value in computed.items():
-        is_plain = value.op in ("const", "var") or (value.op == "load" and value.args[1].op == "const")
-        if not is_plain:
-            said = _renamed(value, _holders(computed, place))
+        holders = _holders(computed, place)
+        for piece, part in _pieces(place, value):
+            is_plain = part.op in ("const", "var") or (part.op == "load" and part.args[1].op == "const")
+            said = None if is_plain else _renamed(part, holders)
             if said is not None:
-                yield t.eq(place, said)
+                yield t.eq(piece, said)
+
+
+def _pieces(place: Term, value: Term) -> Iterator[tuple[Term, Term]]:
+    """A place and its value, piece by piece: an instruction may write part of a long register."""
+    parts = value.args if value.op == "concat" else (value,)
+    high = value.width
+    for part in parts:
+        yield t.extract(place, high - 1, high - part.width), part
+        high -= part.width
 
 
 def _holders(computed: Mapping[Term, Term], but: Term) -> dict[Term, Term]:
