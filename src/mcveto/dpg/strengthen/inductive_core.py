@@ -41,12 +41,12 @@ def inductive_core(system: System) -> dict[Location, list[Term]] | None:
         if core is None:
             return False
         added = [literal for literal in known if literal in core and literal not in mine]
-        for literal in sorted(added, key=_cost, reverse=True):
-            # Cores are not minimal.
+        for literal in sorted(filter(_cost, added), key=_cost, reverse=True):
+            # Cores are not minimal. What costs nothing stays: bounds that follow from others help to see what does.
             fewer = [other for other in added if other is not literal]
             if len(fewer) < len(added):
                 core = _core(system, literals, [*mine, *fewer], SHORT_SECONDS)
-                added = added if core is None else [other for other in fewer if other in core]
+                added = added if core is None else [other for other in fewer if other in core or not _cost(other)]
         for literal in added:
             mine[literal] = None
             waiting.append((source, literal))
@@ -72,9 +72,14 @@ def _cost(literal: Term) -> int:
 
 def _more_and_more(needed: Collection[Term], invariants: Collection[Term]) -> Iterator[tuple[list[Term], float]]:
     """What may be used, the less the better for the proof, and the seconds it is worth: what is needed anyway; all but
-    what is said by cases, of which there is most; everything."""
+    what is said by cases, of which there is most, and of single cells of arrays, which needs more of the same at every
+    step before; everything."""
     yield list(needed), SHORT_SECONDS
-    plain = [literal for literal in invariants if literal.op != "or" or speaks_of_all(literal)]
+    plain = [
+        literal
+        for literal in invariants
+        if speaks_of_all(literal) or (literal.op != "or" and not loads_that_vary([literal]))
+    ]
     if len(plain) < len(invariants):
         yield [*needed, *plain], LONGER_SECONDS
     yield [*needed, *invariants], QUERY_SECONDS
