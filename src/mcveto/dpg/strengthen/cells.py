@@ -132,8 +132,8 @@ def _behind(array: Array, end: Term, samples: Sequence[Witness]) -> Iterator[Ter
 def _inside(arrays: Arrays, array: Array, end: Term, cut: Location, samples: Sequence[Witness]) -> Iterator[Term]:
     """That a segment is no longer than it can be, and that what is accessed next is not behind it: loops that count
     down compare their counter, not the pointer that goes with it."""
-    if end.op == "const" or not samples:
-        return
+    if end.op != "lin" or len(end.args) == 1 or not samples:
+        return  # a pointer or an index has bounds of its own
     start = t.const(array.first, end.width)
     length = t.sub(end, start)
     longest = max(value_at(length, witness) for witness in samples)

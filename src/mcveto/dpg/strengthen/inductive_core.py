@@ -23,6 +23,7 @@ LONGER_SECONDS = 2.0
 
 def inductive_core(system: System) -> dict[Location, list[Term]] | None:
     """Inductive conjuncts of the system's invariants that exclude every exit; None if that cannot be shown."""
+    system.queries.needed_facts.clear()
     needed: dict[Location, dict[Term, None]] = {
         cut: {t.eq(place, t.const(value, place.width)): None for place, value in system.constants[cut].items()}
         for cut in system.cuts
