@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcveto.dpg.graph import Witness
+from mcveto.dpg.reads_behind_writes import ReadsBehindWrites
 from mcveto.dpg.runs import Choices
 from mcveto.late_methods import dataclass
 from mcveto.logic import terms as t
@@ -23,6 +24,8 @@ from mcveto.program.program import Program
 MAX_FACT_ROUNDS = 200
 MAX_LITERALS = 24
 RENEW_AFTER = 300
+# Words read and writes before them: a solver needs seconds for as many, whatever its time limit is.
+MAX_PAIRS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class Feasibility:
         self._asked_of_it = 0
         self._image = ImageFacts(program)
         self._variables: dict[Term, tuple[Term, ...]] = {}
+        self._memory_reads = ReadsBehindWrites()
         self.queries = 0
 
     @property
@@ -75,6 +79,8 @@ class Feasibility:
         }
         wanted = list(seen_from_inputs.values())
         path = self._relevant(witness.run.path[: witness.visit.path_length], wanted)
+        if self._memory_reads.pairs([*path, *wanted]) > MAX_PAIRS:
+            return Undecided("it reads too many words behind too many writes")
         for _ in range(MAX_FACT_ROUNDS):
             self.queries += 1
             solver = self.solver

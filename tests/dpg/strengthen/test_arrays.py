@@ -8,10 +8,14 @@ import pytest
 
 from mcveto.dpg.auto_driver import AutoDriver
 from mcveto.dpg.driver import Limits
+from mcveto.dpg.location import Location
 from mcveto.dpg.strengthen import phases
-from mcveto.dpg.strengthen.arrays import Access, Arrays, _access, _is_next
+from mcveto.dpg.strengthen.arrays import Access, Array, Arrays, _access, _is_next
+from mcveto.dpg.strengthen.cells import _inside
+from mcveto.dpg.strengthen.places import value_at
 from mcveto.dpg.strengthen.system import System
 from mcveto.logic import terms as t
+from mcveto.logic.infix import pretty
 from mcveto.program.program import load_program
 from mcveto.program.spec import load_spec
 
@@ -84,3 +88,39 @@ def test_an_array_that_an_unrolled_loop_fills_begins_with_its_first_word(monkeyp
     firsts, ends = found[0]
     assert min(firsts) == 0x8049280
     assert any("r29" in end and "4*r30" in end for end in ends)
+
+
+@pytest.mark.timeout(300)
+def test_words_that_are_copied_together_are_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled by -O1 for PowerPC: two words a turn are stored side by side, as one of eight bytes, and compared one by
+    one. The pointer is at the pair that was copied last; the loop that compares counts down what is left."""
+    found: list[tuple[set[tuple[int, int, int]], list[str]]] = []
+
+    class Seen(Exception):
+        pass
+
+    def stop(system: System) -> None:
+        arrays = Arrays(system)
+        copying, comparing = system.cuts[-2:]
+        ends = [
+            *(claim for array in arrays.written for claim in _claims(system, arrays, array, copying)),
+            *(claim for array in arrays.written for claim in _claims(system, arrays, array, comparing)),
+        ]
+        found.append(({(array.first, array.stride, array.size) for array in arrays.written}, ends))
+        raise Seen
+
+    def _claims(system: System, arrays: Arrays, array: Array, cut: Location) -> list[str]:
+        samples = system.samples.visits[cut]
+        ends = arrays.ends(array, cut, [t.var("r30", 32)])
+        claims = [claim for end in ends for claim in _inside(arrays, array, end, cut, samples)]
+        assert all(value_at(claim, witness) for claim in claims for witness in samples)
+        return [pretty(claim) for claim in claims]
+
+    monkeypatch.setattr(phases, "accelerated", stop)
+    program = load_program(None, load_spec(str(EXAMPLES / "ppc32-be" / "all-copied-safe-O1.yaml")))
+    with pytest.raises(Seen):
+        AutoDriver(program, Limits(seconds=120)).run()
+    arrays, claims = found[0]
+    assert (0x8049A64, 4, 4) in arrays
+    assert "r29 + 4*r30 + 0xf7fb65a0 <u 2005" in claims  # no more than 501 words
+    assert "r29 + 0xf7fb65a0 <=u r29 + 4*r30 + 0xf7fb65a0" in claims  # the next word is not behind all of them

@@ -41,6 +41,9 @@ def test_bytes_that_cannot_change_are_facts_through_pointers_too(program: Progra
     answer = queries.ask([at, t.eq(read, t.const(byte, 8))])
     assert isinstance(answer, Model) and answer.value(read) == byte
     assert queries.facts
+    # Only what refuted something is named in a proof.
+    assert 0 < len(queries.needed_facts) < len(queries.facts)
+    assert all(fact in queries.facts.values() for fact in queries.needed_facts)
 
 
 def test_bytes_that_can_change_are_facts_at_entry_only(program: Program) -> None:

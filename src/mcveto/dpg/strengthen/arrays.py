@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from mcveto.dpg.graph import Witness
 from mcveto.dpg.location import Location
@@ -96,16 +97,47 @@ class Arrays:
     def __init__(self, system: System) -> None:
         self._system = system
         self._bits = system.program.space.address_bits
-        self._written, self._read = accesses(system)
         self._limits: dict[Access, frozenset[Term]] = {}
         self._fixed = {
-            (int(address.data), value.width // 8)
+            int(address.data) + at
             for step in system.all_steps()
             for address, value, _ in step.state.writes()
             if address.op == "const"
+            for at in range(value.width // 8)
         }
+        self._written, self._read = self._cell_by_cell(*accesses(system))
         self.written = self._grouped(self._written)
         self.read = self._grouped(self._read)
+
+    def _cell_by_cell(self, written: Places, read: Places) -> tuple[Places, Places]:
+        """The accesses, those of several cells at once as accesses of the first one: words that are moved together, in
+        an unrolled loop or by a vector instruction, are cells where something else accesses them one by one."""
+        extents = {
+            access: extent
+            for found in (written, read)
+            for access, sources in found.items()
+            if (extent := self._extent(access, sources)) is not None
+        }
+
+        def cell(access: Access) -> Access:
+            low, high = extents.get(access, (0, -1))
+            sizes = [
+                other.stride
+                for other, (first, last) in extents.items()
+                if other.stride < access.size
+                and other.big_endian == access.big_endian
+                and first - access.size <= high
+                and low <= last + access.size
+            ]
+            return replace(access, size=min(sizes)) if sizes and access.factor == 1 else access
+
+        result: list[Places] = []
+        for found in (written, read):
+            split: Places = {}
+            for access, sources in found.items():
+                split.setdefault(cell(access), {}).update(sources)
+            result.append(split)
+        return result[0], result[1]
 
     def _grouped(self, found: Places) -> dict[Array, list[Access]]:
         groups: dict[Array, list[Access]] = {}
@@ -140,7 +172,7 @@ class Arrays:
         if not values:
             return None
         first = min(values)
-        while (first - access.stride, access.size) in self._fixed:
+        while self._fixed.issuperset(range(first - access.stride, first - access.stride + access.size)):
             first -= access.stride
         return first, max(values)
 
@@ -152,6 +184,16 @@ class Arrays:
     def passed(self, array: Array) -> Term:
         """Up to where the array is filled while it is."""
         return self.written[array][0].address
+
+    def accessed(self, cut: Location) -> list[Term]:
+        """The addresses at which the next turn behind a cut point reads and writes."""
+        found = [access for places in (self._written, self._read) for access, cuts in places.items() if cut in cuts]
+        return list(dict.fromkeys(access.address for access in found if access.address.width == self._bits))
+
+    def lengths(self, array: Array) -> list[int]:
+        """How many bytes of an array the program may fill, by the numbers that it compares with, and at most."""
+        numbers = {n * array.stride for n in own_numbers(self._system, self._bits)}
+        return sorted({n for n in numbers if 0 < n < LARGEST_ARRAY} | {LARGEST_ARRAY})
 
     def ends(self, array: Array, cut: Location, places: Sequence[Term]) -> list[Term]:
         """The addresses at which the part of an array may end that is filled at a cut point."""

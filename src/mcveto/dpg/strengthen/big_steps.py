@@ -41,6 +41,12 @@ class BigStep:
     trail: tuple[Location, ...]
     """The locations passed, the target left out."""
     unsupported: str = ""
+    told: frozenset[Term] = frozenset()
+    """Of the guard, what invariants say and the path does not."""
+
+    @property
+    def own_guard(self) -> list[Term]:
+        return [literal for literal in self.guard if literal not in self.told]
 
     def pre(self, predicate: Term) -> Term:
         """What a predicate behind the step says before it (without the guard)."""

@@ -42,12 +42,23 @@ def thresholds(system: System) -> dict[int, list[int]]:
             continue
         seen.add(term)
         if term.op in _COMPARISONS:
-            for argument in term.args:
-                if argument.op == "const" and argument.width > 1:
-                    number = t.signed(argument.data, argument.width)
-                    found.setdefault(argument.width, set()).update((number - 1, number, number + 1))
+            for number in _compared_numbers(term):
+                found.setdefault(term.args[0].width, set()).update((number - 1, number, number + 1))
         stack.extend(term.args)
     return {width: sorted(numbers) for width, numbers in found.items()}
+
+
+def _compared_numbers(comparison: Term) -> Iterator[int]:
+    """The numbers of a comparison, signed. Of x + c <u k, as compilers write that x is in a range, its ends."""
+    for argument, other in (comparison.args, comparison.args[::-1]):
+        width = argument.width
+        if argument.op != "const" or width == 1:
+            continue
+        yield t.signed(argument.data, width)
+        if comparison.op in ("ult", "ule") and other.op == "lin" and other.data[0] == (1,):
+            added = other.data[1]
+            yield t.signed((argument.data - added) % (1 << width), width)
+            yield t.signed(-added % (1 << width), width)
 
 
 class Thresholds:

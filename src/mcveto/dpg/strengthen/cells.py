@@ -3,7 +3,8 @@
 At every cut point the cells of an array from its beginning up to where it may be filled (`arrays`) are a segment. Of
 its contents is proposed what holds in all samples: one value, an affine function of the index, bounds, that some number
 is not among them, an order relation to the index or to a cell (the maximum so far), equality with the same cell of
-another array (after a copy); of the cell behind it, one value (the end of a text). At a cut point that no run has come
+another array (after a copy); of the cell behind it, one value (the end of a text); of the segment itself, that it is
+not longer than the program's numbers say and that the next access is not behind it. At a cut point that no run has come
 to, because it is behind a long loop, what is proposed is what the array was like elsewhere.
 
 Cf. Gopan, Reps, Sagiv, "A framework for numeric analysis of array operations" (POPL 2005), which folds segments into
@@ -28,6 +29,7 @@ from mcveto.logic.terms import Term
 
 MAX_CANDIDATES = 40
 MAX_COMPARED = 6
+MAX_LENGTHS = 2
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ def all_cells(system: System, arrays: Arrays, cut: Location, places: Sequence[Te
         for end in arrays.ends(array, cut, places):
             if exact:
                 found.update(dict.fromkeys(_behind(array, end, samples)))
+                found.update(dict.fromkeys(_inside(arrays, array, end, cut, samples)))
             segment = _Segment(array, t.const(array.first, bits), end, bits)
             cells = [cell for witness in samples for cell in segment.cells(witness)]
             if not samples:
@@ -124,6 +127,19 @@ def _behind(array: Array, end: Term, samples: Sequence[Witness]) -> Iterator[Ter
     values = {value_at(word, witness) for witness in samples}
     if len(values) == 1:
         yield t.eq(word, t.const(values.pop(), word.width))
+
+
+def _inside(arrays: Arrays, array: Array, end: Term, cut: Location, samples: Sequence[Witness]) -> Iterator[Term]:
+    """That a segment is no longer than it can be, and that what is accessed next is not behind it: loops that count
+    down compare their counter, not the pointer that goes with it."""
+    if end.op != "lin" or len(end.args) == 1 or not samples:
+        return  # a pointer or an index has bounds of its own
+    start = t.const(array.first, end.width)
+    length = t.sub(end, start)
+    longest = max(value_at(length, witness) for witness in samples)
+    claims = [t.ule(length, t.const(n, end.width)) for n in arrays.lengths(array) if n >= longest][:MAX_LENGTHS]
+    claims += [t.ule(t.sub(address, start), length) for address in arrays.accessed(cut) if address is not end]
+    yield from (claim for claim in claims if all(value_at(claim, witness) for witness in samples))
 
 
 def _orders(system: System, segment: _Segment, cells: Sequence[_Cell], places: Sequence[Term]) -> Iterator[Term]:

@@ -32,7 +32,8 @@ class CannotCertify(Exception):
 
 
 def certify(system: System, steps: Steps, invariants: Mapping[Location, list[Term]]) -> Proof:
-    facts = list(system.queries.facts.values())
+    # Of the image only what the invariants rest on: solvers are slow where many bytes are named.
+    facts = list(system.queries.needed_facts)
     found: dict[Location, list[Term]] = {cut: [*facts, *invariants[cut]] for cut in system.cuts}
     for location in reversed(system.shape.order):
         if location not in found:

@@ -18,6 +18,7 @@ from mcveto.logic.substitute import substitute
 from mcveto.logic.terms import Term
 
 if TYPE_CHECKING:
+    from mcveto.dpg.strengthen.big_steps import BigStep
     from mcveto.dpg.strengthen.system import System
 
 NAME = "any cell"
@@ -71,5 +72,10 @@ def instantiate(system: System) -> None:
         known = system.invariants[source]
         if any(map(speaks_of_all, known)):
             system.steps_from[source] = [
-                replace(step, guard=(*step.guard, *instances(known, step.guard))) for step in system.steps_from[source]
+                _told(step, instances(known, step.guard)) for step in system.steps_from[source]
             ]
+
+
+def _told(step: BigStep, said: Iterable[Term]) -> BigStep:
+    new = [literal for literal in said if literal not in step.guard]
+    return replace(step, guard=(*step.guard, *new), told=step.told.union(new))

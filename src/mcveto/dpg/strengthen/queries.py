@@ -86,6 +86,8 @@ class Queries:
         self._bytes: dict[int, Term] = {}
         self.facts: dict[int, Term] = {}
         """What is known of bytes that no run can change."""
+        self.needed_facts: dict[Term, None] = {}
+        """Those of them that refuted something since they were last forgotten."""
         self._entry_facts: dict[int, Term] = {}
         self._entry_ranges: dict[Term, None] = {}
         """What is known of words of the entry state whose address varies."""
@@ -129,6 +131,8 @@ class Queries:
             answer = solver.check((*asked, *facts), max(0.05, min(timeout, self._remaining())))
             if answer == "unsat":
                 core = set(solver.core())
+                if not at_entry:
+                    self.needed_facts.update((fact, None) for fact in facts if fact in core)
                 return Unsat({literal for literal in wanted if forms[literal] in core})
             if answer == "unknown":
                 return None

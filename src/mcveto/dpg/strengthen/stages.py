@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from mcveto.dpg.location import Location
 from mcveto.dpg.strengthen.big_steps import BigStep
-from mcveto.dpg.strengthen.candidates import MAX_PLACES, by_mode, open_places, relations, tightest
+from mcveto.dpg.strengthen.candidates import MAX_PLACES, MAX_RELATED, by_mode, open_places, relations, tightest
+from mcveto.dpg.strengthen.definitions import definitions
 from mcveto.dpg.strengthen.houdini import Candidates, surviving
 from mcveto.dpg.strengthen.interpolants import path_interpolants
 from mcveto.dpg.strengthen.k_induction import MAX_CLAUSES, k_inductive
@@ -93,12 +94,12 @@ class Stages:
     def relations(self) -> None:
         system = self.system
         relevant = relevant_places(system.places, system.all_steps())
-        self.keep(
-            {
-                cut: dict.fromkeys(relations(system, cut, open_places(system, cut, relevant.get(cut, ()))))
-                for cut in system.cuts
-            }
-        )
+        candidates = {}
+        for cut in system.cuts:
+            places = open_places(system, cut, relevant.get(cut, ()), MAX_PLACES)
+            found = [*relations(system, cut, places[:MAX_RELATED]), *definitions(system, cut, places)]
+            candidates[cut] = dict.fromkeys(found)
+        self.keep(candidates)
 
     def by_mode(self) -> None:
         system = self.system
