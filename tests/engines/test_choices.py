@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import random
 import sys
 import time
@@ -23,7 +24,7 @@ from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.terms import Term
 from mcveto.program.program import load_program
-from mcveto.program.spec import load_spec
+from mcveto.program.spec import InputCall, PropertySpec, Spec, load_spec
 
 from .random_programs import DATA, RandomProgram
 
@@ -430,3 +431,55 @@ def test_every_lock_that_a_function_gets_is_kept_apart_from_the_beginning(
     monkeypatch.setattr(Simulation, "_back", lambda self, serial: done_again.append(serial))
     verdict = simulate(load_program(None, load_spec(str(spec))), 120.0)
     assert verdict.kind == "proved" and verdict.statistics["refinements"] == 3 and not done_again
+
+
+MIRRORED = """
+	.globl _start
+_start:
+	call	choice
+	cmpl	$2, %eax
+	jae	_start
+	movl	%eax, %ebx
+	call	choice
+	testl	%eax, %eax
+	je	.Lclose
+	cmpl	$0, open(,%ebx,4)
+	jne	_start
+	cmpl	$0, held(,%ebx,4)
+	jne	reached
+	movl	$1, held(,%ebx,4)
+	movl	$1, open(,%ebx,4)
+	jmp	_start
+.Lclose:
+	cmpl	$0, open(,%ebx,4)
+	je	_start
+	movl	$0, open(,%ebx,4)
+	cmpl	$0, held(,%ebx,4)
+	je	reached
+	movl	$FREE, held(,%ebx,4)
+	jmp	_start
+reached:
+	nop
+	ret
+choice:
+	xorl	%eax, %eax
+	ret
+	.data
+	.p2align 4
+held:
+	.long 0, 0
+open:
+	.long 0, 0
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@pytest.mark.parametrize(("free", "kind"), [("0", "proved"), ("1", "violated")])
+def test_a_flag_of_each_device_that_says_whether_its_lock_is_held(free: str, kind: str, tmp_path: Path) -> None:
+    """What a join made of flags is still one of a few numbers where one of several is written."""
+    path = tmp_path / "mirrored.s"
+    path.write_text(MIRRORED.replace("FREE", free))
+    reach = PropertySpec("reach", ("reached",))
+    program = load_program(str(path), Spec(entry="_start", input_calls=(InputCall("choice"),), properties=(reach,)))
+    verdict = simulate(program, 60.0)
+    assert verdict.kind == kind

@@ -363,9 +363,18 @@ class CoarseExecutor(Executor):
 
     def _are_flags(self, cells: list[int], value: Value, size: int) -> bool:
         """Whether a store of a value to one of these cells leaves each with one of a few constants."""
-        if not choices.is_choice(value) or not self._are_apart(cells, size):
+        if not self._is_one_of_few(value) or not self._are_apart(cells, size):
             return False
-        return all(choices.is_choice(self._domain.memory.load(cell, size)) for cell in cells)
+        return all(self._is_one_of_few(self._domain.memory.load(cell, size)) for cell in cells)
+
+    def _is_one_of_few(self, value: Value) -> bool:
+        """Whether a value is one of a few constants: by conditions, or as a join left it, by its bounds."""
+        if choices.is_choice(value):
+            return True
+        assert isinstance(value, Term)
+        if len(t.postorder([value])) > choices.MOST_NODES:
+            return False
+        return bool(values_of(value, self._state.path, choices.MOST_CHOICES))
 
     def _are_pointers(self, cells: list[int], value: Value, size: int) -> bool:
         """The same for pointers that are null or one of a few addresses."""
