@@ -80,6 +80,11 @@ def test_products_that_lose_bits_are_no_quotients() -> None:
                     upper = z3.Extract(high, low, product)
                     average = [z3.LShR(z3.LShR(x - upper, 1) + upper, shift) for shift in (1, 2)]
                     terms += [(_unsigned_quotient, term) for term in average]
+                # The same in wider words, where a factor can be too large for its place.
+                upper = z3.ZeroExt(wide - high + low - 1, z3.Extract(high, low, product))
+                for top in (1, 2, wide - 1):
+                    half = z3.ZeroExt(wide - top, z3.Extract(top, 1, z3.ZeroExt(wide - 3, x) - upper))
+                    terms += [(_unsigned_quotient, z3.LShR(half + upper, shift)) for shift in (1, 2)]
                 cut = z3.SignExt(wide - high + low - 1, z3.Extract(high, low, signed))
                 signs = [z3.LShR(signed, wide - 1), z3.ZeroExt(wide - 1, z3.Extract(2, 2, x))]
                 terms += [(_signed_sum, cut + sign) for sign in signs]

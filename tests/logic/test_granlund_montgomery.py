@@ -268,3 +268,20 @@ def test_halves_of_differences_keep_their_value(width: int) -> None:
                     h = (number(n, width) * factor % (1 << wide)) >> wide - width
                     w = number((h + times * n) % (1 << width), width)
                     assert value(term, x=n) == ((w >> shift) + (w < 0)) % (1 << width)
+
+
+@pytest.mark.parametrize("width", [3, 4])
+def test_halves_of_differences_in_wider_words_keep_their_value(width: int) -> None:
+    x, wide = t.var("x", width), 2 * width
+    for factor, lo in itertools.product(range(1, 1 << wide), range(1, width + 1)):
+        product = t.mul(t.zext(x, wide), t.const(factor, wide))
+        for top in (wide - 1, lo + width - 2):
+            upper = t.zext(t.extract(product, top, lo), wide)
+            difference = t.sub(t.zext(x, wide), upper)
+            for high in (width - 2, width - 1, wide - 1):
+                total = t.add(upper, t.zext(t.extract(difference, high, 1), wide))
+                terms = [t.extract(total, wide - 1, shift) for shift in (1, 2)]
+                for n in range(1 << width):
+                    h = (n * factor % (1 << wide) >> lo) % (2 << top - lo)
+                    whole = (h + ((n - h) % (2 << high) >> 1)) % (1 << wide)
+                    assert [value(term, x=n) for term in terms] == [whole >> 1, whole >> 2]

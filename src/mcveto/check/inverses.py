@@ -101,10 +101,10 @@ def _unsigned(term: Any) -> Scaled | None:
 
 
 def _product(term: Any) -> Scaled | None:
+    """m * x, but for what is lost above, which `_unsigned` excludes."""
     if not (_is(term, z3.Z3_OP_BMUL, 2) and z3.is_bv_value(term.arg(0))):
         return None
-    factor, x = term.arg(0).as_long(), _below_zeros(term.arg(1))
-    return (factor, x, 0) if factor * ((1 << x.size()) - 1) >> term.size() == 0 else None
+    return term.arg(0).as_long(), _below_zeros(term.arg(1)), 0
 
 
 def _average(term: Any) -> Scaled | None:

@@ -58,11 +58,11 @@ def quotient(a: Term, hi: int, lo: int) -> Term | None:
 
 
 def _product(a: Term) -> Scaled | None:
-    """match m * zext(x) in so many bits that nothing is lost"""
+    """match m * zext(x); what part of it nothing is missing above, no bit of it was lost either"""
     if a.op != "lin" or len(a.args) != 1 or a.data[1] or a.args[0].op != "zext":
         return None
-    factor, x = a.data[0][0], a.args[0].args[0]
-    return (factor, x, 0) if x.width > 1 and factor * ((1 << x.width) - 1) >> a.width == 0 else None
+    x = a.args[0].args[0]
+    return (a.data[0][0], x, 0) if x.width > 1 else None
 
 
 def _upper(a: Term) -> Scaled | None:
