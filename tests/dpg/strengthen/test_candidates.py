@@ -30,6 +30,12 @@ def test_every_end_of_a_range_is_a_number_of_the_comparison(
     assert all(x in near and (x - 1) & 255 in near for x in ends)
 
 
+def test_where_memory_is_is_no_range_of_numbers() -> None:
+    pointer = t.var("p", 32)
+    inside = t.ult(t.sub(pointer, t.const(0x8049000, 32)), t.const(0x2000, 32))
+    assert list(_compared_numbers(inside)) == [0x2000]
+
+
 def test_a_range_check_as_compilers_write_it() -> None:
     """1 <= x <= 200 is x - 201 >= 56 without signs."""
     outside = t.ult(t.sub(X, t.const(201, 8)), t.const(56, 8))

@@ -28,6 +28,7 @@ MAX_MODES = 4
 MAX_SET = 4
 # Values of a difference that have something in common by more than chance.
 ENOUGH_APART = 3
+LEAST_ADDRESS = 1 << 16
 _COMPARISONS = frozenset(("eq", "ult", "ule", "slt", "sle"))
 
 
@@ -49,7 +50,9 @@ def thresholds(system: System) -> dict[int, list[int]]:
 
 
 def _compared_numbers(comparison: Term) -> Iterator[int]:
-    """The numbers of a comparison, signed. Of x + c <u k, as compilers write that x is in a range, its ends."""
+    """The numbers of a comparison, signed. Of x + c <u k, as compilers write that x is in a range, its ends, if they
+    are no addresses: of those there are many, since every access is compared with where memory is, and the nearest of
+    them would take the place of others."""
     for argument, other in (comparison.args, comparison.args[::-1]):
         width = argument.width
         if argument.op != "const" or width == 1:
@@ -57,8 +60,8 @@ def _compared_numbers(comparison: Term) -> Iterator[int]:
         yield t.signed(argument.data, width)
         if comparison.op in ("ult", "ule") and other.op == "lin" and other.data[0] == (1,):
             added = other.data[1]
-            yield t.signed((argument.data - added) % (1 << width), width)
-            yield t.signed(-added % (1 << width), width)
+            ends = (t.signed(end % (1 << width), width) for end in (argument.data - added, -added))
+            yield from (end for end in ends if abs(end) < LEAST_ADDRESS)
 
 
 class Thresholds:
