@@ -6,10 +6,14 @@ import random
 
 import pytest
 
+from mcveto.dpg.location import Blocks
 from mcveto.engines.simulation.coarse_memory import Unknowns
-from mcveto.engines.simulation.remainders import Remainders
+from mcveto.engines.simulation.remainders import Remainders, has_remainder
+from mcveto.engines.simulation.simulate import Simulation
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
+
+from .random_programs import RandomProgram
 
 X = t.var("x", 32)
 
@@ -115,3 +119,32 @@ def test_a_remainder_computed_in_half_a_word(divisor: int, factor: int, shift: i
     # What is multiplied by another number is none.
     other = t.band(t.shl(t.sub(X, t.mul(upper, number(divisor + 1))), number(zeros)), mask)
     assert not remainders.named(other)[1]
+
+
+def test_a_remainder_has_a_name_as_soon_as_it_is_computed() -> None:
+    """By itself, not only in a sum: else each access through it is a question about divisions to the solver."""
+    # mov ecx, eax; mov edx, 0xaaaaaaab; mul edx; shr edx, 2; imul edx, edx, 6; sub ecx, edx; jmp to the next
+    code = bytes.fromhex("89c1 baabaaaaaa f7e2 c1ea02 6bd206 29d1 eb00")
+    program = RandomProgram(code, b"\xc3", bytes(64), False).load()
+    executor = Simulation(program, Blocks(program), 0, None)._executor
+    ((_, state),) = executor.run(executor.initial()).successors
+    rest = state.registers[program.decoder.layout.by_name["ECX"].number]
+    assert isinstance(rest, t.Term) and rest.op == "var"
+    assert executor.remainders.definitions[rest][1] == 6
+    assert state.path.holds(t.ult(rest, number(6)))
+
+
+def test_whatever_is_named_is_looked_for() -> None:
+    draw = random.Random(7)
+    found = 0
+    for _ in range(300):
+        width = draw.choice([8, 16])
+        rest = t.urem(t.var("n", width), t.const(draw.randrange(1, 1 << width), width))
+        rest = t.zext(rest, draw.choice([width, 16]))
+        term = t.mul(rest, t.const(draw.choice([1, 1, 2, 4, 52]), rest.width))
+        term = t.add(term, draw.choice([t.const(draw.choice([0, 5]), rest.width), t.var(f"m{rest.width}", rest.width)]))
+        term = t.zext(term, draw.choice([rest.width, 32]))
+        is_named = bool(Remainders(Unknowns()).named(term)[1])
+        assert has_remainder(term) or not is_named
+        found += is_named
+    assert found > 100

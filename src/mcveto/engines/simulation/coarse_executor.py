@@ -23,7 +23,7 @@ from mcveto.engines.simulation.hints import Possible
 from mcveto.engines.simulation.masks import Masks
 from mcveto.engines.simulation.pointers import Pointers
 from mcveto.engines.simulation.positions import Positions
-from mcveto.engines.simulation.remainders import Remainders
+from mcveto.engines.simulation.remainders import Remainders, has_remainder
 from mcveto.engines.simulation.value_ranges import bounds_of, places_of, values_of
 from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
@@ -44,7 +44,6 @@ MOST_PLACES = 512
 MOST_LISTED = 1024
 MOST_TARGETS = 512
 LONGEST_CONDITION = 60
-_SUMS = frozenset({"INT_ADD", "INT_SUB"})
 
 
 class CoarseDomain(PathDomain):
@@ -54,8 +53,7 @@ class CoarseDomain(PathDomain):
         value = super().apply(opcode, arguments, input_bits, output_bits)
         if isinstance(value, int):
             return value
-        is_sum = opcode in _SUMS and value.op == "lin" and len(value.args) > 1
-        if is_sum or (value.op == "zext" and value.args[0].op == "lin" and len(value.args[0].args) > 1):
+        if has_remainder(value):
             assert isinstance(self._decisions, CoarseExecutor)
             return as_value(self._decisions.renamed(value))
         return value

@@ -17,6 +17,13 @@ from mcveto.logic.terms import Term
 _LARGEST_DIVISOR = 1 << 16
 
 
+def has_remainder(term: Term) -> bool:
+    """Whether a term is a remainder, a sum with one, or either with zeros above it."""
+    inner = term.args[0] if term.op == "zext" else term
+    atoms = inner.args if inner.op == "lin" else (inner,)
+    return any(atom.op == "urem" or (atom.op == "zext" and atom.args[0].op == "urem") for atom in atoms)
+
+
 class Remainders:
     def __init__(self, unknowns: Unknowns) -> None:
         self._unknowns = unknowns
