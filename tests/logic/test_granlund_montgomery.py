@@ -153,6 +153,8 @@ def test_words(width: int, divisor: int) -> None:
         return
     x, by = t.var("x", width), t.const(divisor, width)
     assert by_inverse(x, divisor) is t.udiv(x, by)
+    total = t.add(t.sub(x, t.var("y", width)), t.const(87, width))
+    assert by_inverse(total, divisor) is t.udiv(total, by)
     if divisor < 1 << width - 1:
         assert signed_by_inverse(x, divisor, True) is signed_by_inverse(x, divisor, False) is t.sdiv(x, by)
 

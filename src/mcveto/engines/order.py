@@ -62,14 +62,14 @@ class Function:
             found = self._places[pc] = ((len(self._successors) + pc,), ())
         return found
 
-    def is_endless(self, head: int) -> bool:
-        """Whether no known edge leads out of a loop."""
+    def is_endless(self, head: int, is_end: Callable[[int], bool] = lambda pc: False) -> bool:
+        """Whether no known edge leads out of a loop, other than to where everything ends."""
         if self._endless[0] != self.edges:
             self._endless = (self.edges, {})
         known = self._endless[1].get(head)
         if known is None:
             inside = {pc for pc in self._successors if head in self.place(pc)[1]}
-            known = all(to in inside for pc in inside for to in self._successors[pc])
+            known = all(to in inside or is_end(to) for pc in inside for to in self._successors[pc])
             self._endless[1][head] = known
         return known
 

@@ -3,12 +3,14 @@
 Machines without a remainder, and compilers where they have no quotient but one made by multiplication
 (`granlund_montgomery`), compute x - c * (x / c), with shifts and additions for c * (x / c), often as a part of a longer
 sum (the address of an element). In a sum, m * x - m*c * (x / c) becomes m * (x rem c); and with the remainder in place
-of x, the product goes away again. Each replaces at least two summands by one.
+of x, the product goes away again. Each replaces at least two summands by one. The same holds of powers of two, where
+quotient and remainder are the upper and the lower bits: the turns that an unrolled loop leaves over are n - (n & ~3).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import mcveto.logic.granlund_montgomery as granlund_montgomery
 import mcveto.logic.linear as linear
@@ -27,6 +29,8 @@ def shorter(atoms: tuple[Term, ...], coefficients: tuple[int, ...], width: int) 
             found = _with_sign(atoms, coefficients, at, width)
         elif (quotient := _quotient(atom)) is not None:
             found = _with_quotient(atoms, coefficients, at, quotient, width)
+        elif (upper := _part(atom)).data[1]:
+            found = _with_upper_bits(atoms, coefficients, at, upper, width)
         else:
             continue
         if found is not None:
@@ -82,6 +86,48 @@ def _with_quotient(
         by = const(divisor, x.width)
         remainder = extend(linear.urem(x, by) if is_unsigned else linear.srem(x, by), width)
         return _replaced(have, (*parts, atoms[at]), [(found, remainder), (-found, const(constant, width))])
+    return None
+
+
+class _Part(NamedTuple):
+    """Bits hi to lo of a term."""
+
+    source: Term
+    data: tuple[int, int]
+
+
+def _part(atom: Term) -> _Part:
+    """Which bits of what an atom is, perhaps with zeros above them."""
+    inner = atom.args[0] if atom.op == "zext" else atom
+    return _Part(inner.args[0], inner.data) if inner.op == "extract" else _Part(inner, (inner.width - 1, 0))
+
+
+def _with_upper_bits(
+    atoms: tuple[Term, ...], coefficients: tuple[int, ...], at: int, upper: _Part, width: int
+) -> Monomials | None:
+    have, mask = dict(zip(atoms, coefficients, strict=True)), (1 << width) - 1
+    source, (hi, lo) = upper
+    lowest = {0}
+    for atom, factor in have.items():
+        other = _part(atom)
+        if other.source is not source:
+            continue
+        lowest.add(other.data[1])
+        if other.data[0] == lo - 1 and factor << lo - other.data[1] & mask == coefficients[at]:
+            # match m * x[k-1:l] + m*2^(k-l) * x[h:k], result m * x[h:l]
+            whole = pieces.zext(pieces.extract(source, hi, other.data[1]), width)
+            return _replaced(have, (atom, atoms[at]), [(factor, whole)])
+    for first in sorted(lowest):
+        if first >= lo or hi - first >= width:
+            continue
+        whole = pieces.zext(pieces.extract(source, hi, first), width)
+        parts, factors, constant = linear.monomials(whole)
+        found = _factor(have, parts, factors, -signed(coefficients[at], width), 1 << lo - first, mask)
+        if found is None or any(have.get(part) != found * c & mask for part, c in zip(parts, factors, strict=True)):
+            continue
+        # match m * x[h:l] - m*2^(k-l) * x[h:k], result m * x[k-1:l]
+        rest = pieces.zext(pieces.extract(source, lo - 1, first), width)
+        return _replaced(have, (*parts, atoms[at]), [(found, rest), (-found, const(constant, width))])
     return None
 
 

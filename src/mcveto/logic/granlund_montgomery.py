@@ -96,16 +96,13 @@ def _average(a: Term) -> Scaled | None:
 
 
 def _minuend(difference: Term, subtrahend: Scaled) -> Term | None:
-    """x if a term is x minus that number"""
-    if difference.op != "lin" or len(difference.args) != 2 or difference.data[1]:
+    """x, perhaps a sum, if a term is x minus that number"""
+    if difference.op != "lin":
         return None
     minus_one = (1 << difference.width) - 1
-    for (one, other), factors in (
-        (difference.args, difference.data[0]),
-        (difference.args[::-1], difference.data[0][::-1]),
-    ):
-        if factors == (1, minus_one) and _upper(other) == subtrahend:
-            return one
+    for atom, factor in zip(difference.args, difference.data[0], strict=True):
+        if factor == minus_one and _upper(atom) == subtrahend:
+            return linear.add(difference, atom)
     return None
 
 

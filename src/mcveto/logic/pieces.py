@@ -171,6 +171,14 @@ def _extract_linear(a: Term, hi: int, lo: int, fuel: int) -> Term | None:
     mask = (1 << a.width) - 1
     if width == 1 and coefficients == (mask,) and constant == mask:  # match (~x)[i], result not x[i]
         return bitwise.bnot(_extract(a.args[0], hi, lo, fuel - 1))
+    if lo and len(a.args) == 1 and a.args[0].op == "zext" and not coefficients[0] & coefficients[0] - 1:
+        # match (2^k*zext(x) + c)[hi:lo] above k, result (zext(x) + (c >> k))[hi-k:lo-k]
+        zeros = min(coefficients[0].bit_length() - 1, lo)
+        rest = a.width - zeros
+        above = _extract(a.args[0], rest - 1, 0, fuel - 1)
+        if zeros:
+            inner = linear.combine(((coefficients[0] >> zeros, above),), constant >> zeros, rest)
+            return _extract(inner, hi - zeros, lo - zeros, fuel - 1)
     if lo:
         return None
     # match (k*x + l*y + c)[hi:0], result k*x[hi:0] + l*y[hi:0] + c

@@ -39,6 +39,36 @@ def is_choice(value: Value) -> bool:
     return False
 
 
+def are_of_one_flag(a: Value, b: Value) -> bool:
+    """Whether two values are choices between constants and what was there before: the flag of one of several devices
+    that two ways have set differently, or only one of them."""
+    ways = [_ways(value) for value in (a, b)]
+    return ways[0] is not None and bool(ways[0]) and ways[0] == ways[1] and "ite" in (_op(a), _op(b))
+
+
+def _op(value: Value) -> str:
+    return "const" if isinstance(value, int) else value.op
+
+
+def _ways(value: Value) -> set[Term] | None:
+    """The variables among the ways of a choice; None if it has too many, or something else among them."""
+    if isinstance(value, int):
+        return set()
+    pending = [value]
+    found: set[Term] = set()
+    for _ in range(2 * MOST_CHOICES):
+        if not pending:
+            return found if len(t.postorder([value])) <= MOST_NODES else None
+        part = pending.pop()
+        if part.op == "ite":
+            pending += part.args[1:]
+        elif part.op == "var":
+            found.add(part)
+        elif part.op != "const":
+            return None
+    return None
+
+
 def renaming(a: Term, b: Term, with_bits: bool = False) -> dict[Term, Term] | None:
     """What makes the second term of the first, put in place of its variables and, if so wanted, of its conditions; None
     if they have not the same form."""

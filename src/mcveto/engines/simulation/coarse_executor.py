@@ -43,6 +43,8 @@ MOST_NODES = 400
 MOST_PLACES = 512
 MOST_LISTED = 1024
 MOST_TARGETS = 512
+# Bytes that a store may be spread over to be worth asking where exactly.
+WIDEST_ASKED = 1 << 12
 LONGEST_CONDITION = 60
 
 
@@ -58,6 +60,13 @@ class CoarseDomain(PathDomain):
             return as_value(self._decisions.renamed(value))
         return value
 
+    def load(self, address: Value, size: int) -> Value:
+        executor = self._decisions
+        assert isinstance(executor, CoarseExecutor)
+        if executor.deciding and executor._instruction.pc in executor.deciding:
+            return executor.load_deciding(address, size)
+        return super().load(address, size)
+
 
 class CoarseExecutor(Executor):
     def __init__(self, program: Program, queries: Queries, unknowns: Unknowns) -> None:
@@ -70,6 +79,8 @@ class CoarseExecutor(Executor):
         self.possible = Possible(queries, MOST_NODES)
         self.matters: Callable[[PathState], bool] = lambda state: True
         """Whether it is worth asking which ways the branch of a state's block can go."""
+        self.asks_all: Callable[[PathState], bool] = lambda state: False
+        """Whether everything about a state's block is asked of the solver."""
         self._tables: dict[Term, tuple[Term, list[int], list[int]]] = {}
         self._lists: dict[Term, Term] = {}
         """Of what was read from a table of code: which entries it can be."""
@@ -78,6 +89,9 @@ class CoarseExecutor(Executor):
         self.recorder: CoarseRecorder = CoarseRecorder(unknowns)
         self.watched: Accesses | None = None
         """What the next block reads, if somebody wants to know."""
+        self.deciding: frozenset[int] = frozenset()
+        """The instructions of the next block whose loads decide about a target; and what they load."""
+        self.decided: set[int] = set()
         self.positions = Positions()
         self.activation: Activation | None = None
         """The call that is followed for a summary."""
@@ -276,6 +290,14 @@ class CoarseExecutor(Executor):
             self._state.path.add(self._lists[value])
         return value
 
+    def load_deciding(self, address: Value, size: int) -> Value:
+        accesses = self._accesses
+        assert accesses is not None
+        known = set(accesses.loaded)
+        value = PathDomain.load(self._domain, address, size)
+        self.decided |= {*range(address, address + size)} if isinstance(address, int) else accesses.loaded - known
+        return value
+
     def _is_code(self, address: int) -> bool:
         region = self._program.space.region_at(self._row.code_address(address))
         return region is not None and bool(region.permissions & EXECUTE)
@@ -313,6 +335,8 @@ class CoarseExecutor(Executor):
             memory.store(framed, value, size)
             return
         bounds = self._bounded(address, size, WRITE)
+        if bounds is not None and self.asks_all(self._state):
+            bounds = self._closest(address, bounds)
         cells = self._few_cells(address, bounds) if bounds is not None else []
         if len(cells) == 1:
             if self._accesses is not None:
@@ -348,12 +372,30 @@ class CoarseExecutor(Executor):
         wide = [(region.start, region.end) for region in regions if region.permissions & WRITE]
         ranges = [(bounds[0], bounds[1] + size)] if bounds is not None else wide
         if bounds is not None:
-            ranges = places_of(address, size, path, MOST_PLACES) or ranges
+            low, high = ranges[0]
+            places = places_of(address, size, path, MOST_PLACES)
+            ranges = [(max(a, low), min(b, high)) for a, b in places if a < high and low < b] or ranges
         if self.activation is not None:
             if bounds is None:
                 raise Unfit
             self.activation.note_store(address, size, tuple(ranges))
         memory.store_within(address, as_term(value, 8 * size), ranges, misses)
+
+    def _closest(self, address: Term, bounds: tuple[int, int]) -> tuple[int, int]:
+        """The least and greatest address, if the solver tells; else the bounds that were read off: n & ~1 of an odd n
+        that is at most 32 is at most 30, not 32, where something else may lie."""
+        path = self._state.path
+        if bounds[1] - bounds[0] > WIDEST_ASKED:
+            return bounds
+        base = self.possible.model(path, t.ule(address, t.const(bounds[1], address.width)), self._state.model)
+        if not isinstance(base, Model):
+            return bounds
+        exact = self._queries.bounds(path, address, base, WIDEST_ASKED)
+        if exact is None or exact == bounds:
+            return bounds
+        path.add(t.ule(address, t.const(exact[1], address.width)))
+        path.add(t.ule(t.const(exact[0], address.width), address))
+        return exact
 
     def _is_always(self, term: Term, value: Term) -> bool:
         path, model = self._state.path, self._state.model

@@ -18,8 +18,9 @@ from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import ByteOf, Cell, Value, united
 from mcveto.engines.merge import _word
 from mcveto.engines.path import KeyTable, Path
+from mcveto.engines.simulation.agreement import agreed
 from mcveto.engines.simulation.arrivals import joined_arrivals, settle
-from mcveto.engines.simulation.choices import MOST_NODES, is_choice, renaming, settled, taken
+from mcveto.engines.simulation.choices import MOST_NODES, are_of_one_flag, is_choice, renaming, settled, taken
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.simulation.covering import Covering
@@ -185,6 +186,9 @@ class Joins:
             return decided[0]
         if not self._is_loop:
             a, b = decided
+            both = agreed(a, b, self._first.path, self._second.path)
+            if both is not None:
+                return both
         if bits <= FLAGS or (is_choice(a) and is_choice(b)):
             alike = self._alike(a, b, bits, where)
             if alike is not None:
@@ -195,7 +199,11 @@ class Joins:
             if listed is not None:
                 return listed
         if self._gate is not None and (
-            are_choices or _are_flags(a, b, bits) or self._are_kept(a, b) or self._is_pointer_got(a, b, bits)
+            are_choices
+            or _are_flags(a, b, bits)
+            or are_of_one_flag(a, b)
+            or self._are_kept(a, b)
+            or self._is_pointer_got(a, b, bits)
         ):
             self._origin(where)
             return as_value(t.ite(self._gate, as_term(a, bits), as_term(b, bits)))

@@ -61,7 +61,11 @@ class Relevance:
     def is_last(self, order: Order, function: int, pc: int) -> bool:
         """Whether a block branches, and one of its ways goes to a target and nowhere else."""
         ways = order.function(function).successors(pc)
-        return len(ways) > 1 and any(self._row.code_address(way) in self._targets or self._goes(way) for way in ways)
+        return len(ways) > 1 and any(map(self.is_target, ways))
+
+    def is_target(self, pc: int) -> bool:
+        """Whether a block is a target, or goes to one and nowhere else."""
+        return self._row.code_address(pc) in self._targets or self._goes(pc)
 
     def _goes(self, pc: int) -> bool:
         block = self._block(pc)

@@ -39,7 +39,7 @@ from mcveto.engines.simulation.checkpoints import Checkpoint, Key, Refined, Slot
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import Unknowns
 from mcveto.engines.simulation.covering import Covering
-from mcveto.engines.simulation.deciding_flags import flags_read
+from mcveto.engines.simulation.deciding_flags import deciding, flags_among
 from mcveto.engines.simulation.directed import MOST_BLOCKS, DirectedSearch, Node
 from mcveto.engines.simulation.exit_tests import ExitTests
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
@@ -145,6 +145,7 @@ class Simulation:
         self._begun: dict[tuple[Calls, int], int] = {}
         """How many variables there were when a call was made first."""
         self._executor.matters = self._matters
+        self._executor.asks_all = self._asks_all_about
         self._pool: list[tuple[tuple[int, ...], int, Key]] = []
         self._slots: dict[Key, Slot] = {}
         self._edges: list[tuple[Node, Node]] = []
@@ -166,7 +167,8 @@ class Simulation:
         """Functions of which summaries are being made, outermost first."""
         self._pushed = 0
         self._executed: set[int] = set()
-        self._watched: dict[int, bool] = {}
+        self._deciding: dict[int, frozenset[int]] = {}
+        """Of blocks, which of their loads decide whether a target is reached next."""
 
     def record_nothing(self) -> None:
         self._executor.recorder.give_up()
@@ -255,9 +257,19 @@ class Simulation:
     def _matters(self, state: PathState) -> bool:
         place = state.place
         # Whether a recursion ends is decided by branches that seem to matter to nobody.
-        if self._asks_all or place is None or place.function in self._asked or place.function in place.within:
+        if place is None or self._asks_all_about(state) or place.function in place.within:
             return True
-        return self._branch_matters(place)
+        return self._branch_matters(place) or self._may_be_only_turn(place)
+
+    def _asks_all_about(self, state: PathState) -> bool:
+        return self._asks_all or (state.place is not None and state.place.function in self._asked)
+
+    def _may_be_only_turn(self, place: Place) -> bool:
+        """Whether a branch decides if a loop has a second turn: what an unrolled loop leaves over often has none, and
+        what a turn too many stores to would be anything."""
+        if not place.loops or place.loops[-1][1]:
+            return False
+        return place.loops[-1][0] in self._order.function(place.function).successors(place.pc)
 
     def _branch_matters(self, place: Place) -> bool:
         return self._relevance.matters(self._order, place.function, place.pc)
@@ -319,7 +331,8 @@ class Simulation:
         function = state.place.function if state.place is not None else 0
         frame = state.calls
         self._executor.forked = False
-        self._executor.watched = watched = self._watch(state)
+        self._executor.deciding, self._executor.decided = self._loads_that_decide(state), set()
+        self._executor.watched = Accesses() if self._executor.deciding else None
         activation = self._executor.activation
         if activation is not None:
             if state.place is None or state.place.function in self._apart.of:
@@ -352,11 +365,12 @@ class Simulation:
                     returned += ends
         if activation is not None:
             activation.executed(here, function, footprint)
-        if watched is not None and self._executor.watched is not None:
-            self._guess_apart(self._executor.watched)
+        if self._executor.decided:
+            self._guess_apart(self._executor.decided)
         if self._executor.forked:
             graph, ways = self._order.function(function), (*moved, *returned)
-            marks |= {h for h, _ in around if any(left(way, h, frame) for way in ways) or graph.is_endless(h)}
+            is_end = self._relevance.is_target
+            marks |= {h for h, _ in around if any(left(way, h, frame) for way in ways) or graph.is_endless(h, is_end)}
         for successor in moved:
             self._push(successor, marks, node)
         for end in returned:
@@ -420,7 +434,8 @@ class Simulation:
         activation = Activation(general, self._frames)
         outer = (
             self._pool, self._slots, self._edges, self._replays, self._heads, self._joined, self._entered, self._open,
-            executor.activation, dict(executor.gaps), executor.forked, executor.watched,
+            executor.activation, dict(executor.gaps), executor.forked, executor.watched, executor.deciding,
+            executor.decided,
         )  # fmt: skip
         self._pool, self._slots, self._edges, self._replays = [], {}, [], []
         self._heads, self._joined, self._entered, self._open = {}, {}, {}, {}
@@ -448,7 +463,8 @@ class Simulation:
             self._following.pop()
             (
                 self._pool, self._slots, self._edges, self._replays, self._heads, self._joined, self._entered,
-                self._open, executor.activation, gaps, executor.forked, executor.watched,
+                self._open, executor.activation, gaps, executor.forked, executor.watched, executor.deciding,
+                executor.decided,
             ) = outer  # fmt: skip
             executor.gaps.clear()
             executor.gaps.update(gaps)
@@ -461,20 +477,22 @@ class Simulation:
         other = activation.exits.get(node)
         activation.exits[node] = state if other is None else self._joins.joined(other, state, is_loop=False)
 
-    def _watch(self, state: PathState) -> Accesses | None:
-        """Where what a block reads is written down, if the block decides about a target: a lock that it gets a pointer
-        to is another one each time."""
+    def _loads_that_decide(self, state: PathState) -> frozenset[int]:
+        """The instructions of a block whose loads decide about a target: a lock that it gets a pointer to is another
+        one each time."""
         place = state.place
-        if place is not None and place.pc not in self._watched:
-            self._watched[place.pc] = self._relevance.is_last(self._order, place.function, place.pc)
-        return Accesses() if place is not None and self._watched[place.pc] else None
+        if place is None or self._apart.has_states:
+            return frozenset()
+        if place.pc not in self._deciding:
+            is_last = self._relevance.is_last(self._order, place.function, place.pc)
+            block = self._order.function(place.function).block(place.pc) if is_last else ()
+            self._deciding[place.pc] = deciding(block)
+        return self._deciding[place.pc]
 
-    def _guess_apart(self, accesses: Accesses) -> None:
+    def _guess_apart(self, loaded: set[int]) -> None:
         """A flag that decides about a target will have to be kept apart: nothing need be done again, if it is from
         the beginning."""
-        if self._apart.has_states:
-            return
-        flags = [*flags_read(accesses, self._program.space, self._first.memory)]
+        flags = [*flags_among(loaded, self._program.space, self._first.memory)]
         known = len(self._apart.items)
         for start, size in flags if len(flags) <= MOST_GUESSED else ():
             item: Item = ("memory", start, size, None)
@@ -643,11 +661,11 @@ class Simulation:
             begun = self._begun.get((calls, place.function), 0)
             if begun < earliest:
                 break
-            if not self._relevance.all_matter(self._order, place.function):
+            if place.function not in self._asked and not self._relevance.all_matter(self._order, place.function):
                 functions.add(place.function)
                 serial = begun
             place, calls = place.caller, calls.parent
-        if serial is not None and not functions <= self._asked:
+        if serial is not None:
             self._asked |= functions
             self._summaries.drop(lambda summary: not functions.isdisjoint(summary.functions))
             del self._hits[hit]

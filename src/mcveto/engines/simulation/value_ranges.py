@@ -13,17 +13,32 @@ Range = tuple[int, int]
 _DEPTH = 12
 
 
+class Limits(dict[Term, Range]):
+    """Bounds of terms that a path compares with numbers."""
+
+    def __init__(self) -> None:
+        self.parts: dict[Term, set[Term]] = {}
+        """Of a word, which of its parts have some."""
+        self.excluded: dict[Term, set[int]] = {}
+        """What a term is said not to be."""
+
+
 def bounds_of(term: Term, path: Path) -> Range:
     """Least and greatest value of an unsigned term, or bounds beyond them; sound whatever the term is."""
-    limits: dict[Term, Range] = {}
+    limits = Limits()
     about = path.about([term])
     for conjunct in about:
-        limits[conjunct], limits[t.bnot(conjunct)] = (1, 1), (0, 0)
+        for condition, value in ((conjunct, 1), (t.bnot(conjunct), 0)):
+            limits[condition] = (value, value)
+            if condition.op == "extract":
+                limits.parts.setdefault(condition.args[0], set()).add(condition)
         _read(conjunct, True, limits)
         if conjunct.op == "or":
             listed = _listing(conjunct)
             if listed is not None:
                 _limit(listed[0], min(listed[1]), max(listed[1]), limits)
+    for other, numbers in limits.excluded.items():
+        _exclude(other, numbers, limits)
     compared = [conjunct for conjunct in about if _compare(conjunct, limits)]
     for conjunct in compared:
         _compare(conjunct, limits)  # bounds of sums are of use where those of their variable are known
@@ -117,7 +132,7 @@ def _listing(conjunct: Term) -> tuple[Term, frozenset[int]] | None:
     return (term, frozenset(values)) if term is not None else None
 
 
-def _read(conjunct: Term, holds: bool, limits: dict[Term, Range]) -> None:
+def _read(conjunct: Term, holds: bool, limits: Limits) -> None:
     if conjunct.op == "not":
         _read(conjunct.args[0], not holds, limits)
         return
@@ -130,8 +145,8 @@ def _read(conjunct: Term, holds: bool, limits: dict[Term, Range]) -> None:
             known, other = (a, b) if a.op == "const" else (b, a)
             if holds:
                 _limit(other, known.data, known.data, limits)
-            elif known.data in (0, top) and other.width > 1:
-                _limit(other, int(not known.data), top - bool(known.data), limits)
+            elif other.width > 1:
+                limits.excluded.setdefault(other, set()).add(known.data)
         return
     strict = conjunct.op in ("ult", "slt")
     if not holds:
@@ -145,7 +160,17 @@ def _read(conjunct: Term, holds: bool, limits: dict[Term, Range]) -> None:
         _limit(b, a.data + strict, top, limits)
 
 
-def _compare(conjunct: Term, limits: dict[Term, Range]) -> bool:
+def _exclude(term: Term, numbers: set[int], limits: Limits) -> None:
+    """Bounds without what a term is not, where that is at their ends."""
+    low, high = limits.get(term, (0, (1 << term.width) - 1))
+    while low in numbers and low < high:
+        low += 1
+    while high in numbers and low < high:
+        high -= 1
+    _limit(term, low, high, limits)
+
+
+def _compare(conjunct: Term, limits: Limits) -> bool:
     """What is less than something with bounds has them, too. Says whether that is a sum."""
     holds = conjunct.op != "not"
     inner = conjunct if holds else conjunct.args[0]
@@ -160,9 +185,11 @@ def _compare(conjunct: Term, limits: dict[Term, Range]) -> bool:
     return a.op == "lin"
 
 
-def _limit(term: Term, low: int, high: int, limits: dict[Term, Range]) -> None:
+def _limit(term: Term, low: int, high: int, limits: Limits) -> None:
     old = limits.get(term, (0, (1 << term.width) - 1))
     limits[term] = (max(low, old[0]), min(high, old[1]))
+    if term.op == "extract":
+        limits.parts.setdefault(term.args[0], set()).add(term)
     if term.op == "lin" and len(term.args) == 1 and term.data[0][0] == 1 and low <= high:
         # x + c within bounds: so is x, where nothing wraps around.
         size = 1 << term.width
@@ -182,7 +209,7 @@ def _limit(term: Term, low: int, high: int, limits: dict[Term, Range]) -> None:
         _limit(term.args[0], low, min(high, (1 << term.args[0].width) - 1), limits)
 
 
-def _bounds(term: Term, limits: dict[Term, Range], depth: int) -> Range:
+def _bounds(term: Term, limits: Limits, depth: int) -> Range:
     low, high = _plain(term, limits, depth)
     known = limits.get(term)
     if known is not None:
@@ -190,7 +217,7 @@ def _bounds(term: Term, limits: dict[Term, Range], depth: int) -> Range:
     return (low, high) if low <= high else (high, low)
 
 
-def _plain(term: Term, limits: dict[Term, Range], depth: int) -> Range:
+def _plain(term: Term, limits: Limits, depth: int) -> Range:
     top = (1 << term.width) - 1
     op = term.op
     if op == "const":
@@ -215,7 +242,13 @@ def _plain(term: Term, limits: dict[Term, Range], depth: int) -> Range:
         return low, high
     if op == "extract":
         low, high = (bound >> term.data[1] for bound in _bounds(term.args[0], limits, below))
-        return (low, high) if high <= top else (0, top)
+        if high > top:
+            low, high = 0, top
+        for part in limits.parts.get(term.args[0], ()):
+            if part.data[0] == term.data[0] and part is not term:
+                least, most = _resized(limits[part], part.data[1] - term.data[1])
+                low, high = max(low, least), min(high, most)
+        return low, high
     if op == "sext":
         low, high = _bounds(term.args[0], limits, below)
         return (low, high) if high < 1 << term.args[0].width - 1 else (0, top)
@@ -236,7 +269,14 @@ def _plain(term: Term, limits: dict[Term, Range], depth: int) -> Range:
     return 0, top
 
 
-def _linear(term: Term, limits: dict[Term, Range], depth: int) -> Range:
+def _resized(bounds: Range, bits: int) -> Range:
+    """The bounds of a number with so many unknown bits behind it, or without its last bits."""
+    if bits < 0:
+        return bounds[0] >> -bits, bounds[1] >> -bits
+    return bounds[0] << bits, (bounds[1] + 1 << bits) - 1
+
+
+def _linear(term: Term, limits: Limits, depth: int) -> Range:
     """A sum; where it may wrap around in more than one way, nothing is known."""
     size = 1 << term.width
     low = high = term.data[1]

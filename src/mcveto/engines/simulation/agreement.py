@@ -1,0 +1,22 @@
+"""Two values that meet are one, if the path of the one says that the other's value is its own.
+
+The loop that is left over when a compiler has unrolled another begins at n & ~1, or at 0 where n = 1 leaves no turn for
+the unrolled one. Both are n & ~1. A variable means the same in both states (`join`), so that every machine state of the
+first is one of the joined state, under the same values of the variables.
+"""
+
+from __future__ import annotations
+
+from mcveto.engines.memory import Value
+from mcveto.engines.path import Path
+from mcveto.engines.simulation.value_ranges import bounds_of
+
+
+def agreed(a: Value, b: Value, first: Path, second: Path) -> Value | None:
+    """The term of one side, if the other side is a number and its path says that the term is this number."""
+    for number, term, path in ((a, b, first), (b, a, second)):
+        if not isinstance(number, int) or isinstance(term, int) or term.op == "var":
+            continue
+        if path.about([term]) and bounds_of(term, path) == (number, number):
+            return term
+    return None
