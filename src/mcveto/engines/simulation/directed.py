@@ -78,14 +78,17 @@ class DirectedSearch:
         order: Order,
         apart: Callable[[PathState, bool], Values],
         matters: Callable[[Place], bool],
+        is_target: Callable[[int], bool],
         tell: Callable[[int], None],
     ) -> None:
+        """`is_target`: whether a block is a target, or leads to one and nowhere else."""
         self._program = program
         self._runner = runner
         self._queries = queries
         self._order = order
         self._apart = apart
         self._matters = matters
+        self._is_target = is_target
         self._tell = tell
         self._possible = Possible(queries, MOST_NODES)
         runner.matters = matters
@@ -276,10 +279,11 @@ class DirectedSearch:
         return all(model.values.get(variable) == value for variable, value in self._inputs.values.items())
 
     def _may_leave(self, place: Place) -> bool:
-        """Whether a block is a test that ends the loop around it."""
+        """Whether a block is a test that ends the loop around it, other than in a violation."""
         function, head = self._order.function(place.function), place.loops[-1][0]
         following = function.successors(place.pc)
-        return len(following) > 1 and any(head not in function.place(target)[1] for target in following)
+        ends = [to for to in following if head not in function.place(to)[1] and not self._is_target(to)]
+        return len(following) > 1 and bool(ends)
 
     def _is_farther(self, real: Real, place: Place) -> bool:
         """Whether a path at the head of a loop is left, for now, for one that seems nearer to the target."""

@@ -638,7 +638,7 @@ class Simulation:
     ) -> Verdict | None:
         search = DirectedSearch(
             self._program, self._runner, self._run_queries, self._order, self._apart.values, self._branch_matters,
-            self._tell,
+            self._relevance.is_target, self._tell,
         )  # fmt: skip
         edges = [*self._edges, *edges_of(self._replays, self._apart.items)]
         executor = self._executor
