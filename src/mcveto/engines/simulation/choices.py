@@ -15,7 +15,7 @@ from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 
-MOST_NODES = 80
+MOST_NODES = 120
 MOST_CHOICES = 8
 MOST_PLACES = 16
 

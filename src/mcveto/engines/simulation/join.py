@@ -24,7 +24,7 @@ from mcveto.engines.simulation.choices import MOST_NODES, are_of_one_flag, is_ch
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.simulation.covering import Covering
-from mcveto.engines.simulation.elements import element_of, index_of
+from mcveto.engines.simulation.elements import common_summands, element_of, index_of, trailing_zeros
 from mcveto.engines.simulation.turns import (
     Turns,
     counted,
@@ -45,7 +45,7 @@ from mcveto.machine.address_space import AddressSpace
 from mcveto.machine.memory import EXECUTE
 from mcveto.program.program import Program
 
-MOST_GATE = 24
+MOST_GATE = 64
 MOST_FLAGS = 3
 # Bits of a register that holds the outcome of a comparison.
 FLAGS = 8
@@ -348,7 +348,12 @@ class Joins:
             if first is not None and second is not None:
                 index = as_term(self._value(first, second, bits, where), bits)
                 return as_value(t.add(t.mul(index, t.const(element[0], bits)), t.const(element[1], bits)))
-        if self._is_loop or not (self._may_be_place(a) and self._may_be_place(b)):
+        if self._is_loop:
+            return None
+        within = self._within_element(a, b, bits, where)
+        if within is not None:
+            return within
+        if not (self._may_be_place(a) and self._may_be_place(b)):
             return None
         known = self._elements.get((a, b))
         if known is not None:
@@ -372,6 +377,20 @@ class Joins:
         self._bounds.append(t.ule(index, t.const(count, bits)))
         new = self._elements[a, b] = t.add(t.mul(index, t.const(distance, bits)), t.const(together[0], bits))
         return new
+
+    def _within_element(self, a: Value, b: Value, bits: int, where: tuple[object, ...]) -> Value | None:
+        """Two places of the same element of an array that is not certain: that element, and what stands for both."""
+        found = common_summands(a, b, bits)
+        if found is None:
+            return None
+        common, *rests = found
+        paths = (self._first.path, self._second.path)
+        if any(bounds_of(rest, path)[1] > NARROW[-1] for rest, path in zip(rests, paths, strict=True)):
+            return None
+        zeros = trailing_zeros(*rests)
+        first, second = (as_value(t.lshr(rest, t.const(zeros, bits))) for rest in rests)
+        index = as_term(self._value(first, second, bits, where), bits)
+        return as_value(t.add(common, t.shl(index, t.const(zeros, bits))))
 
     def _is_pointer_got(self, a: Value, b: Value, bits: int) -> bool:
         """Whether only one of two ways gets a pointer, and the other leaves its place as it was: the result of the call
