@@ -63,8 +63,9 @@ class CoarseDomain(PathDomain):
     def load(self, address: Value, size: int) -> Value:
         executor = self._decisions
         assert isinstance(executor, CoarseExecutor)
-        if executor.deciding and executor._instruction.pc in executor.deciding:
-            return executor.load_deciding(address, size)
+        if executor.deciding and isinstance(address, int) and executor._instruction.pc in executor.deciding:
+            # A flag of one of several devices has a value that depends on which: it is not kept apart by it.
+            executor.decided.update(range(address, address + size))
         return super().load(address, size)
 
 
@@ -90,7 +91,7 @@ class CoarseExecutor(Executor):
         self.watched: Accesses | None = None
         """What the next block reads, if somebody wants to know."""
         self.deciding: frozenset[int] = frozenset()
-        """The instructions of the next block whose loads decide about a target; and what they load."""
+        """The instructions of the next block whose loads decide about a target; and which bytes they load."""
         self.decided: set[int] = set()
         self.positions = Positions()
         self.activation: Activation | None = None
@@ -288,14 +289,6 @@ class CoarseExecutor(Executor):
                     self._lists[value] = t.disj([t.eq(value, t.const(entry, value.width)) for entry in distinct])
         if value in self._lists:
             self._state.path.add(self._lists[value])
-        return value
-
-    def load_deciding(self, address: Value, size: int) -> Value:
-        accesses = self._accesses
-        assert accesses is not None
-        known = set(accesses.loaded)
-        value = PathDomain.load(self._domain, address, size)
-        self.decided |= {*range(address, address + size)} if isinstance(address, int) else accesses.loaded - known
         return value
 
     def _is_code(self, address: int) -> bool:

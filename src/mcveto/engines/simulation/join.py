@@ -312,8 +312,11 @@ class Joins:
             return None
         pairs = [(mine.width, mine, other) for mine, other in partners.items()]
         known = [pair in self._pairs for pair in pairs]
-        # In a loop, what nothing else holds would not be recognised in the next turn.
-        if (self._is_loop and not all(known)) or (bits > FLAGS and not any(known)):
+        # In a loop, what nothing else holds would not be recognised in the next turn; and a condition that tells the
+        # two states apart says more than a new name.
+        if not all(known) and (self._is_loop or (self._gate is not None and _are_flags(a, b, bits))):
+            return None
+        if bits > FLAGS and not any(known):
             return None
         names: dict[Term, Term] = {}
         for pair in pairs:

@@ -31,7 +31,6 @@ from mcveto.engines.exploration import Report
 from mcveto.engines.order import Order
 from mcveto.engines.queries import Queries
 from mcveto.engines.recheck import recheck
-from mcveto.engines.record import Accesses
 from mcveto.engines.simulation.activation import Activation
 from mcveto.engines.simulation.apart import Item, KeptApart, changed
 from mcveto.engines.simulation.arrivals import settle
@@ -332,7 +331,7 @@ class Simulation:
         frame = state.calls
         self._executor.forked = False
         self._executor.deciding, self._executor.decided = self._loads_that_decide(state), set()
-        self._executor.watched = Accesses() if self._executor.deciding else None
+        self._executor.watched = None
         activation = self._executor.activation
         if activation is not None:
             if state.place is None or state.place.function in self._apart.of:
