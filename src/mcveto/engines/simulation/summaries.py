@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import ByteOf, Cell, Value, united
+from mcveto.engines.path import Path
 from mcveto.engines.simulation.activation import Activation, General
 from mcveto.engines.simulation.apart import Item
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
@@ -38,6 +39,7 @@ MOST_OF_FUNCTION = 6
 MOST_FAILURES = 2
 LONGEST_WAIT = 256
 FEWEST_BLOCKS = 3
+LARGEST_FLAG = 15
 
 Range = tuple[int, int]
 
@@ -331,7 +333,7 @@ class Summaries:
         for where, cell in summary.bytes.items():
             if memory.byte(self._at(where, pointer)) != cell:
                 width = bits // 8
-                self._loosen(where & -width, width, memory.load(self._at(where & -width, pointer), width))
+                self._loosen(where & -width, width, memory.load(self._at(where & -width, pointer), width), state.path)
                 return None
         for (start, size), word in summary.words.items():
             if not match(word, memory.load(self._at(start, pointer), size), 8 * size):
@@ -341,7 +343,7 @@ class Summaries:
             if least < low or high < greatest:
                 for (start, size), word in summary.words.items():
                     if word is variable:
-                        self._loosen(start, size, as_value(names[variable]))
+                        self._loosen(start, size, as_value(names[variable]), state.path)
                 return None
         for variable, values in summary.lists.items():
             found = self._executor.pointers.values(as_value(names[variable]), state.path)
@@ -349,14 +351,17 @@ class Summaries:
                 return None
         return names
 
-    def _loosen(self, start: int, size: int, value: Value) -> None:
-        """What a word is differs between calls: nothing is asked of it but that it stays within its mask."""
+    def _loosen(self, start: int, size: int, value: Value, path: Path) -> None:
+        """What a word is differs between calls: nothing is asked of it but that it stays within its mask, or that it
+        is as small as flags are."""
         most = self._executor.masks.at_most(value)
-        is_new = isinstance(value, Term) or start not in self._limits
-        if most is not None and is_new and most > self._limits.get(start, -1) and 8 * size == self._frames.bits:
-            self._limits[start] = most
-        else:
+        if most is None:
+            high = value if isinstance(value, int) else bounds_of(value, path)[1]
+            most = (1 << max(high.bit_length(), 1)) - 1 if high <= LARGEST_FLAG else None
+        if most is None or 8 * size != self._frames.bits:
             self._loose.update(range(start, start + size))
+        elif most > self._limits.get(start, -1):
+            self._limits[start] = most
 
     def _at(self, where: int, pointer: Value) -> int:
         """Where a cell of the summary is in a state with this stack pointer."""
