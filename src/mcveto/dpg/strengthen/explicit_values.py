@@ -39,6 +39,7 @@ MAX_STEPS_TAKEN = 300_000
 MAX_REFINEMENTS = 40
 MAX_VALUES = 80
 MAX_WORK = 60_000
+MAX_EXCLUDED = 1000
 PATHS_AT_ONCE = 12
 QUERY_SECONDS = 1.0
 
@@ -228,6 +229,8 @@ class ExplicitValues:
     def _excludes(self, step: BigStep, item: Term, after: Term) -> bool:
         """Whether a condition, which is another before a step, cannot hold behind it."""
         found = self._excluded.get((step, item))
+        if found is None and len(self._excluded) >= MAX_EXCLUDED:
+            return False
         if found is None:
             asked = [*step.guard, after]
             answer = self._system.queries.ask(asked, step.source is None, QUERY_SECONDS, with_model=False)
