@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from mcveto.dpg.location import Location
 from mcveto.dpg.strengthen.candidates import bounds, relations
+from mcveto.dpg.strengthen.places import UNKNOWN
 from mcveto.dpg.strengthen.system import System
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
@@ -40,6 +41,15 @@ def half_relations(system: System, cut: Location, places: Sequence[Term], halves
     together = [*chosen, *(place for place in places if place.width == HALF)]
     proposed = [*bounds(system, cut, chosen, LIMITS_PER_SIDE), *relations(system, cut, together)]
     return [candidate for candidate in dict.fromkeys(proposed) if not set(chosen).isdisjoint(t.postorder([candidate]))]
+
+
+def as_numbers(system: System, cut: Location, places: Sequence[Term], halves: Sequence[Term]) -> list[Term]:
+    """The places, but lower halves of registers instead of the whole if one of them was a negative number at the cut
+    point: as one of 64 bits that is a large one, of which no relation to others holds."""
+    half_of = {half.args[0]: half for half in halves if half.args[0] in places}
+    seen = [value for half in half_of.values() for value in system.samples.values(cut, half) if value != UNKNOWN]
+    is_negative = any(value >> HALF - 1 for value in seen)
+    return [half_of.get(place, place) for place in places] if is_negative else list(places)
 
 
 def _computed(system: System, places: Sequence[Term]) -> Iterable[Term]:
