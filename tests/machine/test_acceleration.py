@@ -15,8 +15,8 @@ from mcveto.machine.pcode import Instruction
 CODE, DATA, STACK = 0x1000, 0x8000, 0xF000
 
 
-def machine(code: str, hooks: dict[int, Instruction] | None = None) -> CompiledMachine:
-    decoder = decoder_for("x86-32")
+def machine(code: str, hooks: dict[int, Instruction] | None = None, isa: str = "x86-32") -> CompiledMachine:
+    decoder = decoder_for(isa)
     content = bytes.fromhex(code.replace(" ", ""))
     memory = Memory(
         [
@@ -24,16 +24,18 @@ def machine(code: str, hooks: dict[int, Instruction] | None = None) -> CompiledM
             RegionSpec("data", DATA, 0x1000, 6),
             RegionSpec("stack", STACK, 0x1000, 6),
         ],
-        32,
+        decoder.row.address_bits,
         False,
     )
-    registers = {decoder.layout.by_name["ESP"].number: STACK + 0x800}
+    registers = {decoder.layout.by_name["ESP" if isa == "x86-32" else "RSP"].number: STACK + 0x800}
     return CompiledMachine(decoder, memory, registers, CODE, halts=[CODE + len(content)], hooks=hooks)
 
 
-def run_with_skips(code: str, before: int, limit: int = 1 << 40) -> tuple[CompiledMachine, int, int]:
+def run_with_skips(
+    code: str, before: int, limit: int = 1 << 40, isa: str = "x86-32"
+) -> tuple[CompiledMachine, int, int]:
     """The machine at its end, the steps of the run, and how many of them were skipped."""
-    subject = machine(code)
+    subject = machine(code, isa=isa)
     accelerator = Accelerator(subject)
     steps = skipped = 0
     while steps < limit:
@@ -95,6 +97,60 @@ def test_random_loops_end_in_the_same_state(body: list[str], turns: int, before:
     subject, made, _ = run_with_skips(code, before)
     assert made == steps
     assert same(subject, plain)
+
+
+# Parts of registers: 32 of 64 bits, and vectors of 32 or 64 bits each.
+IN_PARTS = st.one_of(
+    st.integers(-5, 5).map(lambda n: f"81c0{immediate(n)}"),  # add eax, n
+    st.integers(-5, 5).map(lambda n: f"4881c3{immediate(n)}"),  # add rbx, n
+    st.integers(-5, 5).map(lambda n: f"6681c3{immediate(n)[:4]}"),  # add bx, n
+    st.just("01cb"),  # add ebx, ecx
+    st.just("4801c3"),  # add rbx, rax
+    st.just("660ffec1"),  # paddd xmm0, xmm1
+    st.just("660ffeca"),  # paddd xmm1, xmm2
+    st.just("660fd4d9"),  # paddq xmm3, xmm1
+    st.just("660f6ed1"),  # movd xmm2, ecx
+    st.just("660f70d100"),  # pshufd xmm2, xmm1, 0
+    st.just("660f7ec2"),  # movd edx, xmm0
+    st.integers(0, 3000).map(lambda n: f"3d{immediate(n)} 83d201"),  # cmp eax, n; adc edx, 1
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(IN_PARTS, min_size=1, max_size=5),
+    st.integers(300, 5000),
+    st.integers(1, 400),
+    st.integers(0, (1 << 64) - 1),
+)
+def test_random_loops_over_parts_of_registers_end_in_the_same_state(
+    body: list[str], turns: int, before: int, start: int
+) -> None:
+    inside = "".join(body).replace(" ", "")
+    back = -(len(inside) // 2 + 8)
+    # mov rbx, start; movq xmm1, rbx; punpcklqdq xmm1, xmm1; movdqa xmm2, xmm1; mov ecx, turns; …; dec ecx; jnz
+    loads = f"48bb{start.to_bytes(8, 'little').hex()}66480f6ecb660f6cc9660f6fd1"
+    code = f"{loads}b9{immediate(turns)}{inside}ffc90f85{immediate(back)}"
+    plain = machine(code, isa="x86-64")
+    steps = plain.run(10**7).steps
+    subject, made, _ = run_with_skips(code, before, isa="x86-64")
+    assert made == steps
+    assert same(subject, plain)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "b900e1f505 ffc9 75fc",  # dec ecx: the upper half of rcx becomes zero at each turn
+        "b900e1f505 01cb 4101d8 ffc9 75f7",  # sums of 32 bits in registers of 64
+        "b801000000 660f6ec8 b900e1f505 660ffec1 660fd4d1 ffc9 75f4",  # sums of vectors
+    ],
+)
+def test_long_loops_that_count_in_parts_of_registers_are_skipped(code: str) -> None:
+    subject, steps, skipped = run_with_skips(code, 1000, isa="x86-64")
+    assert subject.pc == CODE + len(bytes.fromhex(code.replace(" ", "")))
+    assert steps > 10_000_000
+    assert skipped > 0.99 * steps
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ PATHS_SECONDS = 6.0
 PATHS_SHARE = 0.2
 GIVE_UP_SHARE = 0.4
 SUMMARIES_SHARE = 0.6
+SUMMARIES_TIMES = 2
 SHALLOW = 3
 EXPLORE_SHARE = 0.3
 VARY_SECONDS = 0.5
@@ -96,7 +97,7 @@ RECOMBINED_ITERATIONS = 12
 Otherwise = Callable[[Limits, bool], Verdict]
 # What is found in so many seconds, or in a turn that is not measured in time (None).
 Alongside = Callable[[float | None], Verdict | None]
-# What summaries of procedures decide in so many seconds, if anything.
+# What summaries of procedures decide in so many seconds, if anything; UNKNOWN if they would need more.
 BySummaries = Callable[[float], Verdict | None]
 
 
@@ -137,6 +138,8 @@ class AutoDriver(Driver):
         self._thresholds = Thresholds()
         self._otherwise = otherwise
         self._summaries = by_summaries
+        self._summaries_asked = 0
+        self._summaries_from = self._started + RECURSION_AFTER
         self._alongside = alongside
         self._is_final = is_final
         self._is_apart = is_apart
@@ -199,9 +202,20 @@ class AutoDriver(Driver):
         return dataclasses.replace(verdict, statistics={**verdict.statistics, **spent})
 
     def _by_summaries(self, seconds: float) -> Verdict | None:
-        """What summaries of procedures prove or violate; they are asked once."""
+        """What summaries of procedures prove or violate. They are asked once, and if they could not end, once more with
+        twice the share of the time, when this strategy has had as much."""
         ask, self._summaries = self._summaries, None
-        return ask(seconds) if ask is not None and seconds > 0 else None
+        if ask is None or seconds <= 0:
+            return None
+        began = time.monotonic()
+        answer = ask(min(seconds * (1 + self._summaries_asked), self._remaining()))
+        self._summaries_asked += 1
+        if answer is None or answer.kind != "unknown":
+            return answer
+        if self._summaries_asked < SUMMARIES_TIMES:
+            ended = time.monotonic()
+            self._summaries, self._summaries_from = ask, ended + (ended - began)
+        return None
 
     def _is_recursive(self) -> bool:
         """Whether calls were seen to recurse more than once or twice; asked often, so looked at when locations come."""
@@ -213,7 +227,7 @@ class AutoDriver(Driver):
 
     def _pause(self) -> None:
         """What others solve quickly should not have to wait for us: takes turns with paths, and asks splitting once."""
-        if self._summaries is not None and time.monotonic() - self._started > RECURSION_AFTER and self._is_recursive():
+        if self._summaries is not None and time.monotonic() > self._summaries_from and self._is_recursive():
             self._take_turns(min(BEFORE_SUMMARIES, 0.1 * self._remaining()))
             answer = self._by_summaries(RECURSION_SHARE * self._remaining())
             if answer is not None:

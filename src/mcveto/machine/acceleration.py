@@ -8,17 +8,20 @@ polynomials (see `logic.growth`), and whatever else a turn writes is what the la
 
 A turn must come back to the same address with the same calls pending, consume no input, write no code and access memory
 at constant addresses. Loop acceleration in the sense of Boigelot and of Bardin et al. (FAST), for one concrete state.
+
+A register is one variable, or several: where instructions count in a part of it (32 of 64 bits, the lanes of a vector),
+the whole does not grow by a constant, and each part may.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from ..logic import terms as t
 from ..logic.evaluate import Evaluator
-from ..logic.growth import growths, value_at
+from ..logic.growth import Differences, growths, value_at
 from ..logic.progression import Progression
 from ..logic.substitute import substitute
 from ..logic.terms import Term
@@ -35,8 +38,20 @@ FEWEST_TURNS = 64
 MOST_TURNS = 1 << 64
 _COMPARISONS = frozenset({"eq", "ult", "ule", "slt", "sle", "carry", "scarry", "sborrow"})
 
-# A register's cell number, or address and size of a word of memory.
-Place = int | tuple[int, int]
+# The parts that registers are cut into.
+LANES = (64, 32)
+
+
+class Lane(NamedTuple):
+    """Bits of a register, all of them or some."""
+
+    register: int
+    low: int
+    bits: int
+
+
+# Or address and size of a word of memory.
+Place = Lane | tuple[int, int]
 
 
 class _Irregular(Exception):
@@ -112,6 +127,22 @@ class _TurnDomain(SymbolicDomain):
         return usual
 
 
+class _Effect(NamedTuple):
+    """What a turn makes of the places that change, and under which conditions."""
+
+    variables: dict[Place, Term]
+    after: dict[Place, Term]
+    start: dict[Term, int]
+    stride: dict[Term, int]
+    growth: dict[Term, Differences]
+    guards: list[Term]
+
+    def unclear(self) -> set[Term]:
+        """The variables that are read but do not grow by a constant, or for results by a polynomial."""
+        results = [self.after[place] for place, variable in self.variables.items() if variable not in self.growth]
+        return {*t.free_variables(self.guards)} - self.stride.keys() | {*t.free_variables(results)} - self.growth.keys()
+
+
 class Accelerator:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -154,50 +185,81 @@ class Accelerator:
         after_two = _TurnState(twice)
         _require_apart(twice.words)
         self._require_code_unwritten(turn, twice)
-        places: list[Place] = [*sorted(twice.registers), *sorted(twice.words)]
-        changing = [
-            place
-            for place in places
-            if not self._now(place) == after_one.value(place, twice) == after_two.value(place, twice)
-        ]
+        lanes = {number: self._machine.decoder.layout.cells[number].bits for number in sorted(twice.registers)}
         while True:
-            variables = {place: t.var(f"turn!{place}", self._width(place)) for place in changing}
+            places: list[Place] = [
+                *(Lane(number, low, bits) for number, bits in lanes.items() for low in self._lows(number, bits)),
+                *sorted(twice.words),
+            ]
+            changing = [
+                place
+                for place in places
+                if not self._now(place) == after_one.value(place, twice) == after_two.value(place, twice)
+            ]
+            effect = self._effect(turn, places, changing)
+            unclear = effect.unclear()
+            if not unclear:
+                break
+            wide = {lane.register for lane, v in effect.variables.items() if v in unclear and isinstance(lane, Lane)}
+            cut = {number: bits for number in wide if (bits := self._narrower(number, lanes[number])) is not None}
+            if not cut:
+                raise _Irregular
+            lanes.update(cut)
+        turns = _turns(effect.guards, effect.start, effect.stride, max_steps // len(turn.path))
+        if turns < FEWEST_TURNS:
+            return 0
+        last = Evaluator(lambda v: value_at(effect.growth[v], turns - 1, v.width), lambda memory, address: 0)
+        for place in effect.variables:
+            self._write(place, last.value(effect.after[place]))
+        return turns * len(turn.path)
+
+    def _effect(self, turn: _Turn, places: Sequence[Place], changing: list[Place]) -> _Effect:
+        while True:
+            variables = {place: t.var(f"turn!{place}", _width(place)) for place in changing}
             start = {variable: self._now(place) for place, variable in variables.items()}
             domain = self._symbolic(variables, start)
             if self._turn(domain).path != turn.path:
                 raise _Irregular
             state = _TurnState(domain)
             after = {place: state.term(place, domain) for place in places}
-            constants = {place: t.const(self._now(place), self._width(place)) for place in places}
+            constants = {place: t.const(self._now(place), _width(place)) for place in places}
             # What only seemed to keep its value (a flag, say) is a variable, too.
             more = [place for place in places if place not in variables and after[place] is not constants[place]]
             if not more:
                 break
-            changing += more
+            changing = [*changing, *more]
         stride, settled = _strides(variables, after, start)
-        guards = [*domain.guards, *settled]
         growing = {variables[place]: t.sub(after[place], variables[place]) for place in changing}
         growth = growths(start, stride, {v: by for v, by in growing.items() if v not in stride})
-        results = [after[place] for place in changing if variables[place] not in growth]
-        if not set(t.free_variables(guards)) <= stride.keys() or not set(t.free_variables(results)) <= growth.keys():
-            raise _Irregular
-        turns = _turns(guards, start, stride, max_steps // len(turn.path))
-        if turns < FEWEST_TURNS:
-            return 0
-        last = Evaluator(lambda v: value_at(growth[v], turns - 1, v.width), lambda memory, address: 0)
-        for place in changing:
-            self._write(place, last.value(after[place]))
-        return turns * len(turn.path)
+        return _Effect(variables, after, start, stride, growth, [*domain.guards, *settled])
 
     def _symbolic(self, variables: Mapping[Place, Term], start: Mapping[Term, int]) -> _TurnDomain:
         """The state of the machine with variables at some places."""
         domain = self._domain(start)
+        parts: dict[int, dict[int, Term]] = {}
         for place, variable in variables.items():
-            if isinstance(place, int):
-                domain.registers[place] = variable
+            if isinstance(place, Lane):
+                parts.setdefault(place.register, {})[place.low] = variable
             else:
                 domain.set_word(place[0], variable, place[1])
+        for number, variable_at in parts.items():
+            bits = next(iter(variable_at.values())).width
+            value: Term | None = None
+            for low in self._lows(number, bits):
+                lane = Lane(number, low, bits)
+                part = variable_at.get(low) or t.const(self._now(lane), bits)
+                value = part if value is None else t.concat(part, value)
+            assert value is not None
+            domain.registers[number] = value
         return domain
+
+    def _narrower(self, number: int, bits: int) -> int | None:
+        whole = self._machine.decoder.layout.cells[number].bits
+        return next((lane for lane in LANES if lane < bits and whole % lane == 0), None)
+
+    def _lows(self, number: int, bits: int) -> range:
+        """Where the parts of a register begin, the least significant first."""
+        return range(0, self._machine.decoder.layout.cells[number].bits, bits)
 
     def _domain(self, start: Mapping[Term, int]) -> _TurnDomain:
         evaluator = Evaluator(lambda variable: start[variable], lambda memory, address: 0)
@@ -242,16 +304,15 @@ class Accelerator:
                 raise _Irregular
 
     def _now(self, place: Place) -> int:
-        if isinstance(place, int):
-            return self._machine.registers.get(place, 0)
+        if isinstance(place, Lane):
+            return self._machine.registers.get(place.register, 0) >> place.low & (1 << place.bits) - 1
         return self._machine.memory.load(*place)
 
-    def _width(self, place: Place) -> int:
-        return self._machine.decoder.layout.cells[place].bits if isinstance(place, int) else 8 * place[1]
-
     def _write(self, place: Place, value: int) -> None:
-        if isinstance(place, int):
-            self._machine.registers[place] = value
+        if isinstance(place, Lane):
+            mask = (1 << place.bits) - 1 << place.low
+            whole = self._machine.registers.get(place.register, 0)
+            self._machine.registers[place.register] = whole & ~mask | value << place.low
         else:
             self._machine.memory.store(place[0], value, place[1])
 
@@ -264,18 +325,21 @@ class _TurnState:
         self._bytes = dict(domain.bytes)
 
     def term(self, place: Place, domain: _TurnDomain) -> Term:
-        if isinstance(place, int):
-            return self._registers[place]
+        if isinstance(place, Lane):
+            return t.extract(self._registers[place.register], place.low + place.bits - 1, place.low)
         now, domain.bytes = domain.bytes, self._bytes
         found = domain.word(*place)
         domain.bytes = now
         return found
 
     def value(self, place: Place, domain: _TurnDomain) -> int | None:
-        if isinstance(place, int):
-            term = self._registers.get(place)
-            return None if term is None else int(term.data)
+        if isinstance(place, Lane) and place.register not in self._registers:
+            return None
         return int(self.term(place, domain).data)
+
+
+def _width(place: Place) -> int:
+    return place.bits if isinstance(place, Lane) else 8 * place[1]
 
 
 def _strides(

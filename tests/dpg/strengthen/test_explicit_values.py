@@ -31,6 +31,11 @@ ROUNDS = 5
 def explored(name: str, more: Sequence[Choices] = (), seeds: int = SEEDS) -> tuple[Program, System, Runner]:
     """The part of a program that some random runs saw, and more runs; of several not those that end at the target."""
     program = load_program(None, load_spec(str(EXAMPLES / f"{name}.yaml")))
+    system, runner = explored_part(program, more, seeds)
+    return program, system, runner
+
+
+def explored_part(program: Program, more: Sequence[Choices], seeds: int) -> tuple[System, Runner]:
     blocks = Blocks(program)
     runner = Runner(program, blocks, STEPS, 0)
     runs = [runner.run(choices) for choices in (*(Choices(seed=seed) for seed in range(seeds)), *more)]
@@ -49,7 +54,7 @@ def explored(name: str, more: Sequence[Choices] = (), seeds: int = SEEDS) -> tup
         Queries(program, lambda: 1000.0),
     )
     system.assume_constants(lambda *_: [])
-    return program, system, runner
+    return system, runner
 
 
 def test_a_protocol_is_enumerated() -> None:

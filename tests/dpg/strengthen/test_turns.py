@@ -8,6 +8,7 @@ import pytest
 
 from mcveto.dpg import auto_driver
 from mcveto.dpg.auto_driver import AutoDriver
+from mcveto.dpg.auto_ends import Decided
 from mcveto.dpg.driver import Limits
 from mcveto.dpg.strengthen import pdr
 from mcveto.dpg.strengthen.explicit_values import Explicit, ExplicitValues
@@ -75,6 +76,57 @@ def test_a_path_is_a_shorter_proof_than_all_call_strings(recurses: bool, monkeyp
 
     driver = AutoDriver(example(), Limits(seconds=100), alongside=alongside, is_final=lambda _: True)
     assert (driver.run().reason == "a path") == recurses
+
+
+def test_summaries_that_could_not_end_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    def by_summaries(seconds: float) -> Verdict | None:
+        asked.append(seconds)
+        return answers.pop(0)
+
+    monkeypatch.setattr(auto_driver, "RECURSION_AFTER", 0.0)
+    monkeypatch.setattr(AutoDriver, "_is_recursive", lambda self: True)
+    out_of_time, proved = Verdict("unknown", reason="time-out"), Verdict("proved", reason="summaries")
+    for answers, times in (([out_of_time, proved], 2), ([None, proved], 1), ([out_of_time, out_of_time, proved], 2)):
+        asked.clear()
+        driver = AutoDriver(example(), Limits(seconds=100), by_summaries=by_summaries)
+        decided = None
+        for _ in range(4):
+            try:
+                driver._pause()
+            except Decided as found:
+                decided = found.verdict
+                break
+            driver._summaries_from -= 1.0
+        assert len(asked) == times
+        assert (decided is proved) == (times == 2 and not answers)
+        if times == 2:
+            assert asked[1] == pytest.approx(2 * asked[0], rel=0.1)
+
+
+def test_summaries_are_not_asked_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What could not end in its time leaves as much to others first."""
+    asked: list[float] = []
+    clock = [1000.0]
+
+    class Clock:
+        monotonic = staticmethod(lambda: clock[0])
+
+    def by_summaries(seconds: float) -> Verdict | None:
+        asked.append(seconds)
+        clock[0] += 7.0
+        return Verdict("unknown", reason="time-out")
+
+    monkeypatch.setattr(auto_driver, "time", Clock)
+    monkeypatch.setattr(AutoDriver, "_is_recursive", lambda self: True)
+    monkeypatch.setattr(AutoDriver, "_remaining", lambda self: 50.0)
+    driver = AutoDriver(example(), Limits(seconds=100), by_summaries=by_summaries)
+    driver._summaries_from = 0.0
+    for now, times in ((1000.0, 1), (1013.0, 1), (1015.0, 2), (1100.0, 2)):
+        clock[0] = now
+        driver._pause()
+        assert len(asked) == times
 
 
 def test_code_is_added_when_a_test_has_found_some(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ The items are chosen by refinement (Beyer and Löwe, "Explicit-state software mo
 interpolation", FASE 2013): a path to an exit is solved as a whole; if it is infeasible, what the core of its condition
 reads is tracked from then on, and what flows into that along the path. A feasible path is a test. Of a cell that takes
 too many values, like a counter, only conditions are tracked. Instead of interpolants we take the items of the core:
-they are what an interpolant over explicit values would mention.
+they are what an interpolant over explicit values would mention. Where they are tracked already and each is open, their
+conjunction is tracked (`joint_conditions`).
 
 All combinations found are one candidate invariant per cut point; Houdini and the proof's own checks decide about it.
 """
@@ -17,11 +18,12 @@ All combinations found are one candidate invariant per cut point; Houdini and th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 
 from mcveto.dpg.location import Location
 from mcveto.dpg.strengthen.big_steps import BigStep
+from mcveto.dpg.strengthen.joint_conditions import follows, is_joint, joint_conditions
 from mcveto.dpg.strengthen.path_state import PathState
 from mcveto.dpg.strengthen.pdr import Path
 from mcveto.dpg.strengthen.queries import Model, Unsat
@@ -37,6 +39,7 @@ MAX_STEPS_TAKEN = 300_000
 MAX_REFINEMENTS = 40
 MAX_VALUES = 80
 MAX_WORK = 60_000
+MAX_EXCLUDED = 1000
 PATHS_AT_ONCE = 12
 QUERY_SECONDS = 1.0
 
@@ -77,6 +80,8 @@ class ExplicitValues:
         self._after: dict[tuple[BigStep, Term], Term] = {}
         self._simple: dict[tuple[Term, Values], Term] = {}
         self._mentioned: dict[Term, tuple[int, ...]] = {}
+        self._joint: list[tuple[int, Term]] = []
+        self._excluded: dict[tuple[BigStep, Term], bool] = {}
         self._constant: set[Term] = set()
         self._sources = self._computed_from()
         self._enumerable = {cell for cell, read in self._sources.items() if self._constant & ({cell} | read)}
@@ -123,6 +128,7 @@ class ExplicitValues:
         self._guards.clear()
         self._simple.clear()
         self._mentioned.clear()
+        self._joint = [(at, item) for item, at in self._items.items() if is_joint(item)]
         nothing: Values = (None,) * len(self._items)
         seen: dict[tuple[Location, Values], None] = {}
         values_of: list[set[int]] = [set() for _ in self._items]
@@ -186,6 +192,13 @@ class ExplicitValues:
                     return None
                 if simple is not t.TRUE:
                     self._learn(simple, values, learned)
+            for at, joint in self._joint:
+                holds = values[at]
+                said = [] if holds is None else follows(joint, bool(holds), self._simplifier(values))
+                if said is None:
+                    return None
+                for literal in said:
+                    self._learn(literal, values, learned)
             if not learned:
                 return values
             values = tuple([learned.get(at, value) for at, value in enumerate(values)])
@@ -209,7 +222,23 @@ class ExplicitValues:
         if after is None:
             after = self._after[step, item] = substitute(step.pre(item), self._told(step))
         result = self._simplified(after, before)
+        if is_joint(item) and result.op != "const" and after is not item and self._excludes(step, item, after):
+            return 0
         return result.data if result.op == "const" else None
+
+    def _excludes(self, step: BigStep, item: Term, after: Term) -> bool:
+        """Whether a condition, which is another before a step, cannot hold behind it."""
+        found = self._excluded.get((step, item))
+        if found is None and len(self._excluded) >= MAX_EXCLUDED:
+            return False
+        if found is None:
+            asked = [*step.guard, after]
+            answer = self._system.queries.ask(asked, step.source is None, QUERY_SECONDS, with_model=False)
+            found = self._excluded[step, item] = isinstance(answer, Unsat)
+        return found
+
+    def _simplifier(self, values: Values) -> Callable[[Term], Term]:
+        return lambda term: self._simplified(term, values)
 
     def _told(self, step: BigStep) -> dict[Term, Term]:
         """What a step's guard says of the terms in it."""
@@ -301,7 +330,10 @@ class ExplicitValues:
                 self._items.setdefault(item, len(self._items))
             if not wanted <= before.keys():
                 return True
-        return False
+        joint = [item for item in joint_conditions(path, places) if self._fresh.isdisjoint(free_variables([item]))]
+        for item in joint:
+            self._items.setdefault(item, len(self._items))
+        return not before.keys() >= set(joint)
 
     def _tracked_back(self, path: Sequence[BigStep], number: int, atom: Term, as_cells: bool) -> set[Term]:
         """Items for an atom at a step of a path, and for what it was at the steps before."""

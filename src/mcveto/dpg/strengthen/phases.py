@@ -16,6 +16,7 @@ from mcveto.dpg.strengthen.by_condition import by_condition
 from mcveto.dpg.strengthen.candidates import bounds, differences, open_places, relations
 from mcveto.dpg.strengthen.cells import all_cells
 from mcveto.dpg.strengthen.coarse_bounds import coarse_bounds
+from mcveto.dpg.strengthen.halves import as_numbers, lower_halves
 from mcveto.dpg.strengthen.houdini import Candidates
 from mcveto.dpg.strengthen.k_induction import with_earlier
 from mcveto.dpg.strengthen.places import relevant_places
@@ -79,7 +80,9 @@ def with_preconditions(system: System) -> Candidates | None:
 
 def _places(system: System) -> dict[Location, list[Term]]:
     relevant = relevant_places(system.places, system.all_steps())
-    return {cut: open_places(system, cut, relevant.get(cut, ())) for cut in system.cuts}
+    found = {cut: open_places(system, cut, relevant.get(cut, ())) for cut in system.cuts}
+    halves = lower_halves(system, list(dict.fromkeys(place for places in found.values() for place in places)))
+    return {cut: as_numbers(system, cut, places, halves) for cut, places in found.items()}
 
 
 def _simple(

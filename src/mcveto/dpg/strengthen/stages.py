@@ -12,6 +12,7 @@ from mcveto.dpg.location import Location
 from mcveto.dpg.strengthen.big_steps import BigStep
 from mcveto.dpg.strengthen.candidates import MAX_PLACES, MAX_RELATED, by_mode, open_places, relations, tightest
 from mcveto.dpg.strengthen.definitions import definitions
+from mcveto.dpg.strengthen.halves import half_relations, lower_halves
 from mcveto.dpg.strengthen.houdini import Candidates, surviving
 from mcveto.dpg.strengthen.interpolants import path_interpolants
 from mcveto.dpg.strengthen.k_induction import MAX_CLAUSES, k_inductive
@@ -95,9 +96,11 @@ class Stages:
         system = self.system
         relevant = relevant_places(system.places, system.all_steps())
         candidates = {}
+        places = {cut: open_places(system, cut, relevant.get(cut, ()), MAX_PLACES) for cut in system.cuts}
+        halves = lower_halves(system, list(dict.fromkeys(place for found in places.values() for place in found)))
         for cut in system.cuts:
-            places = open_places(system, cut, relevant.get(cut, ()), MAX_PLACES)
-            found = [*relations(system, cut, places[:MAX_RELATED]), *definitions(system, cut, places)]
+            found = [*relations(system, cut, places[cut][:MAX_RELATED]), *definitions(system, cut, places[cut])]
+            found += half_relations(system, cut, places[cut][:MAX_RELATED], halves)
             candidates[cut] = dict.fromkeys(found)
         self.keep(candidates)
 

@@ -42,6 +42,8 @@ MODEL_ROUNDS = 12
 MODEL_SECONDS = 5.0
 LONG_RUN = 300_000
 PRUNE_SECONDS = 0.3
+# How many times the seconds there are it may take by the time of day, on a machine that is busy.
+LONGEST_WAITING = 2.0
 
 
 @dataclass
@@ -57,16 +59,23 @@ class Found:
 
 
 def verdict_by_summaries(program: Program, seconds: float, seed: int = 0) -> Verdict | None:
-    """PROVED with its proof, which nobody has checked yet, or VIOLATED by a run; None if summaries do not decide."""
+    """PROVED with its proof, which nobody has checked yet, or VIOLATED by a run; UNKNOWN if that takes more than so
+    many seconds of processor time (or too long by the time of day); None if summaries do not decide."""
     if program.image.format == "while" or program.spec.models or program.image.import_area is not None:
         return None
     if any(item.name not in ("reach", "return-address") for item in program.spec.properties):
         return None
-    started = time.monotonic()
+    started, worked = time.monotonic(), time.process_time()
+
+    def remaining() -> float:
+        return min(seconds - (time.process_time() - worked), seconds * LONGEST_WAITING - (time.monotonic() - started))
+
     try:
-        found = prove(program, lambda: seconds - (time.monotonic() - started), seed)
-    except (NotApplicable, OutOfTime, Unsupported):
+        found = prove(program, remaining, seed)
+    except (NotApplicable, Unsupported):
         return None
+    except OutOfTime:
+        return Verdict("unknown", reason="time-out")
     if found.violation is not None or found.open_ends:
         return found.violation
     claims = tuple(
