@@ -45,6 +45,7 @@ from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
 from mcveto.engines.simulation.join import Joins
 from mcveto.engines.simulation.relevance import Relevance
 from mcveto.engines.simulation.representatives import RunExecutor
+from mcveto.engines.simulation.since_change import flags_of, places_since_change
 from mcveto.engines.simulation.summaries import FEWEST_BLOCKS, Replay, Summaries, edges_of, outside
 from mcveto.engines.simulation.turns import Turns
 from mcveto.engines.state import Calls, PathState, Place
@@ -166,6 +167,7 @@ class Simulation:
         """Functions of which summaries are being made, outermost first."""
         self._pushed = 0
         self._executed: set[int] = set()
+        self._function_at: dict[int, int] = {}
         self._deciding: dict[int, frozenset[int]] = {}
         """Of blocks, which of their loads decide whether a target is reached next."""
 
@@ -328,6 +330,7 @@ class Simulation:
         source = state.place.pc if state.place is not None else state.pc
         around = state.place.loops if state.place is not None else ()
         function = state.place.function if state.place is not None else 0
+        self._function_at[state.pc] = function
         frame = state.calls
         self._executor.forked = False
         self._executor.deciding, self._executor.decided = self._loads_that_decide(state), set()
@@ -414,9 +417,13 @@ class Simulation:
         activation = self._executor.activation
         if activation is not None:
             self._summaries.note(activation, state, summary, names)
-        ends = self._summaries.ends(state, summary, names)
+        ends: list[PathState] = []
         nodes: list[Node] = []
-        for end in ends:
+        for end in self._summaries.ends(state, summary, names):
+            if end is None:
+                nodes.append(outside(()))
+                continue
+            ends.append(end)
             if activation is not None:
                 activation.goes((state.pc, state.calls), (end.pc, end.calls))
             self._order.move(end, Transfer.RETURN, place.pc)
@@ -564,12 +571,14 @@ class Simulation:
             if forgotten is not None:
                 if self._is_far_back(forgotten[1]):
                     self._ask_around(state, place)  # much less is done again
+                    self._ask_since_change(node, place)
                 found = self._glance(state, node, forgotten[1])
                 if found is not None:
                     return found
                 self._keep_apart(forgotten[0])
                 raise Refined(forgotten[1])
         self._ask_around(state, place)
+        self._ask_since_change(node, place)
         self._searches += 1
         if self._searches <= MOST_SEARCHES:
             seconds = self._time_to_search(SHARE_OF_SEARCH)
@@ -665,10 +674,31 @@ class Simulation:
                 serial = begun
             place, calls = place.caller, calls.parent
         if serial is not None:
-            self._asked |= functions
-            self._summaries.drop(lambda summary: not functions.isdisjoint(summary.functions))
-            del self._hits[hit]
-            raise Refined(serial)
+            self._ask_about(functions, hit, serial)
+
+    def _ask_since_change(self, node: Node, hit: Key) -> None:
+        """The same for the functions that were left since a flag got the value that it has here: where a lock that is
+        still held shows when the next request comes, whoever forgot it has returned."""
+        number_of = {number for number, _ in self._apart.of.get(None, ())}
+        first = flags_of(self._apart.values(self._first), number_of)
+        if self._asks_all or flags_of(node[2], number_of) == first:
+            return
+        edges = [*self._edges, *edges_of(self._replays, self._apart.items)]
+        functions = {
+            function
+            for pc in places_since_change(node, edges, number_of)
+            if (function := self._function_at.get(pc)) is not None and function not in self._asked
+        }
+        functions = {f for f in functions if not self._relevance.all_matter(self._order, f)}
+        if functions:
+            begun = [serial for (_, function), serial in self._begun.items() if function in functions]
+            self._ask_about(functions, hit, min(begun, default=0))
+
+    def _ask_about(self, functions: set[int], hit: Key, serial: int) -> None:
+        self._asked |= functions
+        self._summaries.drop(lambda summary: not functions.isdisjoint(summary.functions))
+        del self._hits[hit]
+        raise Refined(serial)
 
     def _suspicion(self) -> str:
         return "".join(f"; {reason}" for reason in [*self._open][:1])

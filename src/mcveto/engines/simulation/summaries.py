@@ -19,6 +19,7 @@ from typing import NamedTuple
 from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import ByteOf, Cell, Value, united
 from mcveto.engines.path import Path
+from mcveto.engines.queries import No
 from mcveto.engines.simulation.activation import Activation, General
 from mcveto.engines.simulation.apart import Item
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
@@ -368,11 +369,15 @@ class Summaries:
         above = self._frames.above(where)
         return where if above is None else self._frames.at(pointer, above)
 
-    def ends(self, state: PathState, summary: Summary, names: dict[Term, Term]) -> list[PathState]:
-        """The states after the call, still without their place in the order."""
-        return [self._end(state, summary, names, way) for way in summary.exits]
+    def ends(self, state: PathState, summary: Summary, names: dict[Term, Term]) -> list[PathState | None]:
+        """The states after the call, still without their place in the order; None for a way that it cannot end."""
+        # Whether it matters how it ends: what is kept apart is the stack pointer, and then the rest.
+        is_asked = len({way.node[2][1:] for way in summary.exits}) > 1
+        return [self._end(state, summary, names, way, is_asked) for way in summary.exits]
 
-    def _end(self, state: PathState, summary: Summary, names: dict[Term, Term], way: Exit) -> PathState:
+    def _end(
+        self, state: PathState, summary: Summary, names: dict[Term, Term], way: Exit, is_asked: bool
+    ) -> PathState | None:
         assert state.calls is not None
         pointer = state.registers[self._frames.pointer]
         caller = state.place.caller if state.place is not None else None
@@ -400,10 +405,17 @@ class Summaries:
         for term in way.path:
             said = apply(term)
             if said is not t.TRUE:
+                if is_asked and term not in unknowns.bounds and self._is_denied(end, said):
+                    return None
                 end.path.add(said)
                 if term in unknowns.bounds:
                     unknowns.bounds.add(said)
         return end
+
+    def _is_denied(self, state: PathState, condition: Term) -> bool:
+        if state.path.holds(t.bnot(condition)):
+            return True
+        return self._executor.possible.model(state.path, condition, state.model) is No.UNSAT
 
     def _renaming(self, names: dict[Term, Term], way: Exit, pointer: Value, caller: int) -> Callable[[Term], Term]:
         unknowns, remainders = self._executor.unknowns, self._executor.remainders
