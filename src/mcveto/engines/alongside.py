@@ -46,9 +46,9 @@ SIMULATIONS = (
     (30.0, 0.5, 0.3, size.SMALL),
     (40.0, 0.65, 0.85, size.CONSIDERABLE),
 )
-# Routines that are proved at all are mostly proved in tenths of a second: seconds, and the part of all the time, of the
-# glance in the first turn.
-FIRST_GLANCE = (0.6, 0.05, size.ROUTINE)
+# Routines that are proved at all are mostly proved in tenths of a second, drivers of several hundred instructions in one
+# to four: seconds, and the part of all the time, of the glance in the first turn, by how much code there is.
+FIRST_GLANCES = ((4.0, 0.08, size.MEDIUM), (0.6, 0.05, size.ROUTINE))
 # Where inputs have not mattered so far, a run may be all there is.
 ONLY_RUN_SHARE = 0.6
 # Where one run was all there is, following it is a proof: so much of the time at once, and at most so many seconds.
@@ -189,10 +189,10 @@ class Alongside:
 
     def _glance(self) -> Verdict | None:
         """What a simulation finds in a moment."""
-        longest, share, least = FIRST_GLANCE
-        if not size.is_large(self._program, least):
-            return None
-        return self._simulate(min(longest, share * (self._deadline - time.monotonic())))
+        for longest, share, least in FIRST_GLANCES:
+            if size.is_large(self._program, least):
+                return self._simulate(min(longest, share * (self._deadline - time.monotonic())))
+        return None
 
     def _simulated(self) -> Verdict | None:
         """What a simulation finds, when it is time for one."""
