@@ -46,8 +46,8 @@ SIMULATIONS = (
     (30.0, 0.5, 0.3, size.SMALL),
     (40.0, 0.65, 0.85, size.CONSIDERABLE),
 )
-# Routines that are proved at all are mostly proved in tenths of a second, drivers of several hundred instructions in one
-# to four: seconds, and the part of all the time, of the glance in the first turn, by how much code there is.
+# Routines that are proved at all are mostly proved in tenths of a second, drivers of several hundred instructions in
+# one to four: seconds, and the part of all the time, of the glance in the first turn, by how much code there is.
 FIRST_GLANCES = ((4.0, 0.08, size.MEDIUM), (0.6, 0.05, size.ROUTINE))
 # Where inputs have not mattered so far, a run may be all there is.
 ONLY_RUN_SHARE = 0.6
