@@ -5,12 +5,16 @@ from __future__ import annotations
 import importlib.util
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from mcveto.dpg.location import Blocks
-from mcveto.engines.order import Function
+from mcveto.engines.order import Function, Order
 from mcveto.engines.simulation import simulate as simulation
+from mcveto.engines.simulation.directed import DirectedSearch
+from mcveto.engines.state import Place
 from mcveto.program.program import load_program
 from mcveto.program.spec import InputCall, PropertySpec, Spec
 
@@ -123,3 +127,21 @@ def test_a_loop_that_nothing_leaves() -> None:
     function._successors[4] = [5]
     function._places, function.edges = None, 2
     assert function.is_endless(4) and not function.is_endless(2)
+
+
+def test_a_loop_that_only_a_violation_leaves() -> None:
+    """A check in every turn is no test that ends the loop: nothing is counted by it, and nothing waits for its end."""
+    edges = {1: [2], 2: [3, 4], 3: [2], 4: []}
+    function = Function.__new__(Function)
+    function._entry, function._successors, function._places = 1, edges, None
+    function.edges, function._endless = 1, (0, {})
+    assert not function.is_endless(2)
+    function._endless = (0, {})
+    assert function.is_endless(2, {4}.__contains__)
+    search = DirectedSearch.__new__(DirectedSearch)
+    search._order = cast(Order, SimpleNamespace(function=lambda entry: function))
+    place = cast(Place, SimpleNamespace(function=1, pc=2, loops=((2, 0),)))
+    search._is_target = {4}.__contains__
+    assert not search._may_leave(place)
+    search._is_target = set[int]().__contains__
+    assert search._may_leave(place)

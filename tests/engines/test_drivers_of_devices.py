@@ -13,7 +13,9 @@ from mcveto.engines.path import KeyTable
 from mcveto.engines.path import Path as Conditions
 from mcveto.engines.simulation.agreement import agreed
 from mcveto.engines.simulation.choices import are_of_one_flag
+from mcveto.engines.simulation.elements import common_summands, trailing_zeros
 from mcveto.engines.simulation.simulate import simulate
+from mcveto.engines.simulation.since_change import places_since_change
 from mcveto.engines.simulation.value_ranges import bounds_of
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
@@ -81,6 +83,50 @@ def test_what_two_ways_made_of_one_flag() -> None:
     assert not are_of_one_flag(before, before) and not are_of_one_flag(set_here, 0)
     assert not are_of_one_flag(set_here, t.ite(index, t.const(0, 32), t.var("after", 32)))
     assert not are_of_one_flag(set_here, t.ite(index, t.const(0, 32), t.add(before, t.const(1, 32))))
+
+
+words = st.builds(
+    lambda factors, constant: t.add(
+        t.const(constant, 16),
+        t.add(t.mul(t.var("d", 16), t.const(factors[0], 16)), t.mul(t.var("i", 16), t.const(factors[1], 16))),
+    ),
+    st.tuples(st.sampled_from([0, 4, 108]), st.sampled_from([0, 4, 8])),
+    st.sampled_from([0, 12, 0x300, 0xFFF0]),
+)
+
+
+@given(words, words)
+def test_sums_are_what_they_have_in_common_and_the_rest(a: t.Term, b: t.Term) -> None:
+    found = common_summands(a, b, 16) if a.op != "const" and b.op != "const" else None
+    if found is None:
+        return
+    common, first, second = found
+    assert t.free_variables([common]) and t.add(common, first) is a and t.add(common, second) is b
+    zeros = trailing_zeros(first, second)
+    for d, i in ((0, 0), (1, 3), (7, 255), (65535, 4097)):
+        values = {t.var("d", 16): d, t.var("i", 16): i}
+        value = Evaluator(values.__getitem__, lambda *_: 0).value
+        assert not (value(first) | value(second)) & ((1 << zeros) - 1)
+
+
+def test_two_places_of_one_device() -> None:
+    device = t.mul(t.var("d", 32), t.const(108, 32))
+    one, other = (t.add(t.add(device, t.mul(t.var(x, 32), t.const(4, 32))), t.const(0x30CE4, 32)) for x in "ij")
+    found = common_summands(one, other, 32)
+    assert found is not None and found[0] is t.add(device, t.const(0x30CE4, 32))
+    assert trailing_zeros(found[1], found[2]) == 2
+    assert common_summands(one, t.var("k", 32), 32) is None and common_summands(one, 5, 32) is None
+
+
+def test_where_a_path_has_been_since_a_flag_changed() -> None:
+    """Taken at 2, on by 3 or 4 to 5; at 6 it is free again, and 7 comes from there only."""
+    free, held = ((0, 0), (1, 9)), ((0, 1), (1, 9))
+    ways = [(1, 2, free, free), (2, 3, free, held), (2, 4, free, held), (3, 5, held, held), (4, 5, held, held),
+            (5, 6, held, free), (6, 7, free, held), (7, 8, held, held)]  # fmt: skip
+    edges = [((a, None, before), (b, None, after)) for a, b, before, after in ways]
+    assert places_since_change((5, None, held), edges, {0}) == {3, 4, 5}
+    assert places_since_change((8, None, held), edges, {0}) == {7, 8}
+    assert places_since_change((5, None, held), edges, {1}) == {1, 2, 3, 4, 5}
 
 
 # Four devices of 16 bytes: flags, held, how it was taken. Bit 1 of the flags says how a device is locked, and what
@@ -212,10 +258,66 @@ lock:
 """
 
 
+# A lock that is taken and given back by functions that look at a mode, which their caller passes on.
+MODES = """
+	.globl _start
+_start:
+	call	choice
+	movl	%eax, %ebx
+	call	post
+	cmpl	$0, lock
+	jne	reached
+	jmp	_start
+post:
+	movl	%ebx, %eax
+	call	enter
+	incl	posted
+	movl	%ebx, %eax
+	AGAIN	%eax
+	call	leave
+	movl	%ebx, %eax
+	call	enter
+	incl	posted
+	movl	%ebx, %eax
+	call	leave
+	ret
+enter:
+	testb	$4, %al
+	jne	.Lentered
+	cmpl	$0, lock
+	jne	reached
+	movl	$1, lock
+.Lentered:
+	ret
+leave:
+	testb	$4, %al
+	jne	.Lleft
+	cmpl	$0, lock
+	je	reached
+	movl	$0, lock
+.Lleft:
+	ret
+reached:
+	nop
+	ret
+choice:
+	xorl	%eax, %eax
+	ret
+	.data
+	.p2align 4
+lock:
+	.long 0
+posted:
+	.long 0
+"""
+
+
 @needs_assembler
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
+        (MODES.replace("AGAIN", "movl %eax,"), "proved"),
+        (MODES.replace("AGAIN", "notl"), "violated"),
         (DEVICES.replace("AGAIN", "2"), "proved"),
         (DEVICES.replace("AGAIN", "4"), "violated"),
         (UNROLLED.replace("LONGEST", "26"), "proved"),
