@@ -124,9 +124,9 @@ def test_where_a_path_has_been_since_a_flag_changed() -> None:
     ways = [(1, 2, free, free), (2, 3, free, held), (2, 4, free, held), (3, 5, held, held), (4, 5, held, held),
             (5, 6, held, free), (6, 7, free, held), (7, 8, held, held)]  # fmt: skip
     edges = [((a, None, before), (b, None, after)) for a, b, before, after in ways]
-    assert places_since_change((5, None, held), edges, {0}) == {3, 4, 5}
-    assert places_since_change((8, None, held), edges, {0}) == {7, 8}
-    assert places_since_change((5, None, held), edges, {1}) == {1, 2, 3, 4, 5}
+    assert places_since_change((5, None, held), edges, {0}) == {(3, None), (4, None), (5, None)}
+    assert places_since_change((8, None, held), edges, {0}) == {(7, None), (8, None)}
+    assert places_since_change((5, None, held), edges, {1}) == {(pc, None) for pc in range(1, 6)}
 
 
 # Four devices of 16 bytes: flags, held, how it was taken. Bit 1 of the flags says how a device is locked, and what

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mcveto.engines.state import Calls, PathState
+from mcveto.engines.state import Calls, PathState, Place
 
 Key = tuple[object, ...]
 
@@ -56,6 +56,13 @@ def addresses(calls: Calls | None) -> Iterator[int]:
     while calls is not None:
         yield calls.address
         calls = calls.parent
+
+
+def callers(place: Place | None) -> Iterator[int]:
+    """The functions that a place is in, innermost first."""
+    while place is not None:
+        yield place.function
+        place = place.caller
 
 
 def again(state: PathState) -> PathState:

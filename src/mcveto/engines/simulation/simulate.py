@@ -34,7 +34,7 @@ from mcveto.engines.recheck import recheck
 from mcveto.engines.simulation.activation import Activation
 from mcveto.engines.simulation.apart import Item, KeptApart, changed
 from mcveto.engines.simulation.arrivals import settle
-from mcveto.engines.simulation.checkpoints import Checkpoint, Key, Refined, Slot, addresses, again, left
+from mcveto.engines.simulation.checkpoints import Checkpoint, Key, Refined, Slot, addresses, again, callers, left
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import Unknowns
 from mcveto.engines.simulation.covering import Covering
@@ -571,14 +571,14 @@ class Simulation:
             if forgotten is not None:
                 if self._is_far_back(forgotten[1]):
                     self._ask_around(state, place)  # much less is done again
-                    self._ask_since_change(node, place)
+                    self._ask_since_change(state, node, place)
                 found = self._glance(state, node, forgotten[1])
                 if found is not None:
                     return found
                 self._keep_apart(forgotten[0])
                 raise Refined(forgotten[1])
         self._ask_around(state, place)
-        self._ask_since_change(node, place)
+        self._ask_since_change(state, node, place)
         self._searches += 1
         if self._searches <= MOST_SEARCHES:
             seconds = self._time_to_search(SHARE_OF_SEARCH)
@@ -676,7 +676,7 @@ class Simulation:
         if serial is not None:
             self._ask_about(functions, hit, serial)
 
-    def _ask_since_change(self, node: Node, hit: Key) -> None:
+    def _ask_since_change(self, state: PathState, node: Node, hit: Key) -> None:
         """The same for the functions that were left since a flag got the value that it has here: where a lock that is
         still held shows when the next request comes, whoever forgot it has returned."""
         number_of = {number for number, _ in self._apart.of.get(None, ())}
@@ -684,15 +684,17 @@ class Simulation:
         if self._asks_all or flags_of(node[2], number_of) == first:
             return
         edges = [*self._edges, *edges_of(self._replays, self._apart.items)]
-        functions = {
-            function
-            for pc in places_since_change(node, edges, number_of)
-            if (function := self._function_at.get(pc)) is not None and function not in self._asked
-        }
-        functions = {f for f in functions if not self._relevance.all_matter(self._order, f)}
-        if functions:
-            begun = [serial for (_, function), serial in self._begun.items() if function in functions]
-            self._ask_about(functions, hit, min(begun, default=0))
+        around = {*callers(state.place)}
+        begun: dict[int, int] = {}
+        for pc, calls in places_since_change(node, edges, number_of):
+            function = self._function_at.get(pc)
+            if function is None or function in self._asked or function in around:
+                continue
+            if calls is not None and not self._relevance.all_matter(self._order, function):
+                serial = self._begun.get((calls, function), 0)
+                begun[function] = min(begun.get(function, serial), serial)
+        if begun:
+            self._ask_about({*begun}, hit, min(begun.values()))
 
     def _ask_about(self, functions: set[int], hit: Key, serial: int) -> None:
         self._asked |= functions

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Collection, Iterable
 
 from mcveto.engines.simulation.directed import Node, Values
+from mcveto.engines.state import Calls
 
 
 def flags_of(values: Values, numbers: Collection[int]) -> Values:
@@ -17,8 +18,11 @@ def flags_of(values: Values, numbers: Collection[int]) -> Values:
     return tuple((number, value) for number, value in values if number in numbers)
 
 
-def places_since_change(end: Node, edges: Iterable[tuple[Node, Node]], numbers: Collection[int]) -> set[int]:
-    """The program counters on all ways back from a node along nodes whose flags are the same."""
+def places_since_change(
+    end: Node, edges: Iterable[tuple[Node, Node]], numbers: Collection[int]
+) -> set[tuple[int, Calls | None]]:
+    """The program counters, with the calls around them, on all ways back from a node along nodes whose flags are the
+    same."""
     before: dict[Node, list[Node]] = {}
     for source, node in edges:
         before.setdefault(node, []).append(source)
@@ -30,4 +34,4 @@ def places_since_change(end: Node, edges: Iterable[tuple[Node, Node]], numbers: 
             if source not in seen and flags_of(source[2], numbers) == flags:
                 seen.add(source)
                 pending.append(source)
-    return {node[0] for node in seen}
+    return {node[:2] for node in seen}
