@@ -110,6 +110,7 @@ def test_a_remainder_computed_in_half_a_word(divisor: int, factor: int, shift: i
     for x in range(0, 1 << 17, 13):
         assert value(term, x) == (x + 77) % (1 << 16) % divisor << zeros
     remainders = Remainders(Unknowns())
+    assert has_remainder(term)
     found, bounds = remainders.named(term)
     assert len(bounds) == 1 and bounds[0].args[1].data == divisor
     name = bounds[0].args[0]

@@ -18,8 +18,11 @@ _LARGEST_DIVISOR = 1 << 16
 
 
 def has_remainder(term: Term) -> bool:
-    """Whether a term is a remainder, a sum with one, or either with zeros above it."""
+    """Whether a term is a remainder, a sum with one, or either with zeros above it; perhaps, if it is a sum with zeros
+    above it: a remainder that was computed in half a word and shifted does not look like one."""
     inner = term.args[0] if term.op == "zext" else term
+    if inner is not term and inner.op == "lin" and len(inner.args) > 1:
+        return True
     atoms = inner.args if inner.op == "lin" else (inner,)
     return any(atom.op == "urem" or (atom.op == "zext" and atom.args[0].op == "urem") for atom in atoms)
 
