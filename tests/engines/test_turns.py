@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcveto.engines.domain import as_term
@@ -79,6 +79,7 @@ def test_guesses_say_the_same_of_what_is_and_what_stands_for_it(grows: bool, siz
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(2, 250), max_size=3), st.booleans(), numbers, numbers)
+@example(written=[2, 127], grows=False, now=128, later=1)  # where the numbers that count as negative begin
 def test_thresholds_hold_now_and_say_less_and_less(written: list[int], grows: bool, now: int, later: int) -> None:
     """The first bound holds of the value now, each wider one wherever the one before it does; none is left out that
     is nearer and holds later."""

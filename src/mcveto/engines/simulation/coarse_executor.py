@@ -64,7 +64,6 @@ class CoarseDomain(PathDomain):
         executor = self._decisions
         assert isinstance(executor, CoarseExecutor)
         if executor.deciding and isinstance(address, int) and executor._instruction.pc in executor.deciding:
-            # A flag of one of several devices has a value that depends on which: it is not kept apart by it.
             executor.decided.update(range(address, address + size))
         return super().load(address, size)
 
@@ -93,6 +92,8 @@ class CoarseExecutor(Executor):
         self.deciding: frozenset[int] = frozenset()
         """The instructions of the next block whose loads decide about a target; and which bytes they load."""
         self.decided: set[int] = set()
+        self.decided_among: set[int] = set()
+        """The same where an address can be one of a few."""
         self.positions = Positions()
         self.activation: Activation | None = None
         """The call that is followed for a summary."""
@@ -267,6 +268,8 @@ class CoarseExecutor(Executor):
             return as_value(known[0])
         cells = self._few_cells(address, bounds)
         if cells:
+            if self.deciding and self._instruction.pc in self.deciding:
+                self.decided_among.update(at for cell in cells for at in range(cell, cell + size))
             if accesses is not None:
                 for cell in cells:
                     accesses.load(cell, size)

@@ -65,9 +65,13 @@ class Relevance:
 
     def is_target(self, pc: int) -> bool:
         """Whether a block is a target, or goes to one and nowhere else."""
-        return self._row.code_address(pc) in self._targets or self._goes(pc)
+        if self._row.code_address(pc) in self._targets:
+            return True
+        block = self._block(pc)
+        return block is not None and self._goes(pc) and all(op.opcode != "CBRANCH" for op in block[-1].ops)
 
     def _goes(self, pc: int) -> bool:
+        """Whether a block goes to a target, or may do so."""
         block = self._block(pc)
         if not block:
             return False

@@ -333,7 +333,8 @@ class Simulation:
         self._function_at[state.pc] = function
         frame = state.calls
         self._executor.forked = False
-        self._executor.deciding, self._executor.decided = self._loads_that_decide(state), set()
+        self._executor.deciding = self._loads_that_decide(state)
+        self._executor.decided, self._executor.decided_among = set(), set()
         self._executor.watched = None
         activation = self._executor.activation
         if activation is not None:
@@ -369,6 +370,10 @@ class Simulation:
             activation.executed(here, function, footprint)
         if self._executor.decided:
             self._guess_apart(self._executor.decided)
+        elif self._executor.decided_among and not self._apart.items:
+            # The lock of one of several devices. What else is looked at beside it (how it was taken) has a value that
+            # depends on which device it is; by that, states are not kept apart from the beginning.
+            self._guess_apart(self._executor.decided_among)
         if self._executor.forked:
             graph, ways = self._order.function(function), (*moved, *returned)
             is_end = self._relevance.is_target
@@ -441,7 +446,7 @@ class Simulation:
         outer = (
             self._pool, self._slots, self._edges, self._replays, self._heads, self._joined, self._entered, self._open,
             executor.activation, dict(executor.gaps), executor.forked, executor.watched, executor.deciding,
-            executor.decided,
+            executor.decided, executor.decided_among,
         )  # fmt: skip
         self._pool, self._slots, self._edges, self._replays = [], {}, [], []
         self._heads, self._joined, self._entered, self._open = {}, {}, {}, {}
@@ -470,7 +475,7 @@ class Simulation:
             (
                 self._pool, self._slots, self._edges, self._replays, self._heads, self._joined, self._entered,
                 self._open, executor.activation, gaps, executor.forked, executor.watched, executor.deciding,
-                executor.decided,
+                executor.decided, executor.decided_among,
             ) = outer  # fmt: skip
             executor.gaps.clear()
             executor.gaps.update(gaps)

@@ -165,17 +165,31 @@ def thresholds(values: Iterable[tuple[Term, Term, int]], numbers: Iterable[int])
 
 def wider_bounds(bound: Term, numbers: Iterable[int]) -> Iterator[Term]:
     """Bounds that say less, one after the other: thresholds of a widening."""
-    if bound.op != "ult":
+    found = _limit(bound)
+    if found is None:
         return
+    term, limit, is_upper = found
+    for number in _ladder(numbers) if is_upper else reversed(_ladder(numbers)):
+        if is_upper and limit <= number < (1 << term.width) - 1:
+            yield t.ule(term, t.const(number, term.width))
+        elif not is_upper and 0 < number <= limit:
+            yield t.ule(t.const(number, term.width), term)
+
+
+def _limit(bound: Term) -> tuple[Term, int, bool] | None:
+    """What a comparison with a number says is less than it, or greater; that half of all numbers are negative is how
+    terms say that something is at least as great as the first of them, or less."""
+    if bound.op not in ("ult", "slt"):
+        return None
     low, high = bound.args
-    if high.op == "const":
-        for number in _ladder(numbers):
-            if high.data <= number < (1 << low.width) - 1:
-                yield t.ule(low, t.const(number, low.width))
-    elif low.op == "const":
-        for number in reversed(_ladder(numbers)):
-            if 0 < number <= low.data:
-                yield t.ule(t.const(number, low.width), high)
+    if bound.op == "ult":
+        if high.op == "const":
+            return low, high.data, True
+        return (high, low.data, False) if low.op == "const" else None
+    half = 1 << low.width - 1
+    if high.op == "const" and not high.data:
+        return low, half - 1, False
+    return (high, half, True) if low.op == "const" and low.data == 2 * half - 1 else None
 
 
 def _ladder(numbers: Iterable[int]) -> list[int]:
