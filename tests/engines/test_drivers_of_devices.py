@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mcveto.engines.path import KeyTable
 from mcveto.engines.path import Path as Conditions
 from mcveto.engines.simulation.agreement import agreed
-from mcveto.engines.simulation.choices import are_of_one_flag
+from mcveto.engines.simulation.choices import are_of_one_flag, settled
 from mcveto.engines.simulation.elements import common_summands, trailing_zeros
 from mcveto.engines.simulation.simulate import simulate
 from mcveto.engines.simulation.since_change import places_since_change
@@ -74,6 +74,15 @@ def test_a_number_that_is_the_other_sides_value() -> None:
     assert agreed(1, even, one, other) is None
     assert agreed(0, even, other, other) is None
     assert agreed(0, even, conditions(), other) is None
+
+
+def test_a_flag_is_a_number_where_the_path_says_so() -> None:
+    one, other = t.eq(X, number(1)), t.eq(t.var("y", 8), number(2))
+    both, either = (t.zext(joined([one, other]), 32) for joined in (t.conj, t.disj))
+    assert settled(both, conditions(t.bnot(one))) == 0 and settled(both, conditions(one)) is both
+    assert settled(both, conditions(one, other)) == 1 and settled(both, conditions(t.bnot(other))) == 0
+    assert settled(either, conditions(other)) == 1 and settled(either, conditions(t.bnot(other))) is either
+    assert settled(either, conditions(t.bnot(one), t.bnot(other))) == 0
 
 
 def test_what_two_ways_made_of_one_flag() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcveto.engines.simulation.join import Joins
+from mcveto.engines.simulation.join import Joins, _gate
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.terms import Term
@@ -38,3 +38,11 @@ def test_what_one_side_says_stays_connected_with_its_flag() -> None:
     joins: Any = SimpleNamespace(_kept=lambda term, live: [term], _told=lambda live: [TOLD])
     (claim,) = Joins._alternatives(joins, [X], [], frozenset())
     assert Evaluator({X: 0, FLAG: 0}.__getitem__, lambda memory, address: 0).value(claim) == 0
+
+
+def test_a_condition_that_one_side_denies_in_parts() -> None:
+    either, neither = t.disj([X, Y]), [t.bnot(X), t.bnot(Y)]
+    assert _gate([either], neither) is either
+    assert _gate(neither, [either]) is t.bnot(either)
+    assert _gate([either], neither[:1]) is None and _gate(neither[:1], [either]) is None
+    assert _gate([X, either], [t.bnot(X), either]) is X

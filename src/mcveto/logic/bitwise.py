@@ -1,9 +1,9 @@
 """Bitwise operators, and the Boolean ones they are at width 1.
 
 Width 1: and/or are n-ary, flat up to FLATTEN_LIMIT arguments and sorted; xor is the negation of eq; every
-comparison absorbs its negation; a strict comparison and the equality of the same operands fuse (`cf or zf`,
-`not cf and not zf`). Wider: constant masks become rows of pieces, so that masking, shifting and or-ing
-fields together gives a concat.
+comparison absorbs its negation, also in junctions of the other kind; a strict comparison and the equality of the
+same operands fuse (`cf or zf`, `not cf and not zf`). Wider: constant masks become rows of pieces, so that masking,
+shifting and or-ing fields together gives a concat.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _junction(terms: Iterable[Term], op: str, unit: Term, zero: Term) -> Term:
         # match a and not a, result false (and the dual)
         if (t.op == "not" and t.args[0] in parts) or (t.op in COMPARISONS and bnot(t) in parts):
             return zero
-    fused = _fuse(parts, op)
+    fused = _resolved(parts, op) or _fuse(parts, op)
     if fused is not None:
         return _junction(fused, op, unit, zero)
     ordered = sorted(parts, key=_serial)
@@ -98,6 +98,21 @@ def _junction(terms: Iterable[Term], op: str, unit: Term, zero: Term) -> Term:
 
 def _serial(t: Term) -> int:
     return t.serial
+
+
+def _resolved(parts: dict[Term, None], op: str) -> list[Term] | None:
+    """Unit resolution and absorption with one argument that is a junction of the other kind."""
+    dual = "or" if op == "and" else "and"
+    for t in parts if len(parts) <= FUSE_LIMIT else ():
+        if t.op != dual or len(t.args) > FUSE_LIMIT:
+            continue
+        others = [x for x in parts if x is not t]
+        if any(x in parts for x in t.args):  # match a and (a or b), result a (and the dual)
+            return others
+        left = [x for x in t.args if x.op in ("and", "or") or bnot(x) not in parts]
+        if len(left) < len(t.args):  # match a and (not a or b), result a and b (and the dual)
+            return [*others, disj(left) if op == "and" else conj(left)]
+    return None
 
 
 def _fuse(parts: dict[Term, None], op: str) -> list[Term] | None:

@@ -52,6 +52,10 @@ def _significant(t: Term) -> int:
 
 
 def _boolean(c: Term, a: Term, b: Term) -> Term:
+    if c.op == "and":  # match ite(a and c, a, b), result ite(a and c, true, b); ite(not a and c, a, b) likewise
+        a = _told(a, c, TRUE)
+    elif c.op == "or":  # match ite(b or c, a, b), result ite(b or c, a, false); ite(not b or c, a, b) likewise
+        b = _told(b, c, FALSE)
     if a is TRUE or a is c:  # match ite(c, true, b), result c or b
         return bitwise.disj((c, b))
     if b is FALSE or b is c:  # match ite(c, a, false), result c and a
@@ -63,6 +67,13 @@ def _boolean(c: Term, a: Term, b: Term) -> Term:
     if (a.op == "not" and a.args[0] is b) or (b.op == "not" and b.args[0] is a):
         return compare.eq(c, a)  # match ite(c, a, not a), result c = a
     return intern("ite", (c, a, b), 1)
+
+
+def _told(t: Term, c: Term, value: Term) -> Term:
+    """A Boolean where each of the arguments of c has the same value, as far as they tell."""
+    if t in c.args:
+        return value
+    return bitwise.bnot(value) if t.op not in ("and", "or") and bitwise.bnot(t) in c.args else t
 
 
 def constant_branches(t: Term) -> tuple[Term, int, int] | None:

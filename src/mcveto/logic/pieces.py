@@ -129,7 +129,25 @@ def _extract(a: Term, hi: int, lo: int, fuel: int) -> Term:
         if width == 1 and fuel and (_known(x, hi, lo) is not None or _known(y, hi, lo) is not None):
             # match one bit of ite(c, x, y) with a known bit in a branch, result ite(c, x[i], y[i])
             return choice.ite(c, _extract(x, hi, lo, fuel - 1), _extract(y, hi, lo, fuel - 1))
+        if width == 1 and fuel and _has_bit(x, hi, fuel - 1) and _has_bit(y, hi, fuel - 1):
+            # match one bit of ite(c, x, y) that is a piece of both branches, result ite(c, x[i], y[i])
+            return choice.ite(c, _extract(x, hi, lo, fuel - 1), _extract(y, hi, lo, fuel - 1))
     return _cut(a, hi, lo)
+
+
+def _has_bit(a: Term, index: int, fuel: int) -> bool:
+    """Whether one bit of a term is a term of its own in it: a flag in a row of flags."""
+    if a.width == 1 or a.op == "const":
+        return True
+    if a.op == "zext":
+        return index >= a.args[0].width or _has_bit(a.args[0], index, fuel)
+    if a.op == "concat":
+        top = a.width
+        for piece in a.args:
+            top -= piece.width
+            if index >= top:
+                return _has_bit(piece, index - top, fuel)
+    return a.op == "ite" and fuel > 0 and all(_has_bit(x, index, fuel - 1) for x in a.args[1:])
 
 
 def _cut(a: Term, hi: int, lo: int) -> Term:

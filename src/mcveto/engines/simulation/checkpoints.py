@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mcveto.engines.state import Calls, PathState, Place
 
@@ -19,6 +20,15 @@ class Slot:
     """Heads of loops around it whose end depends on inputs, or that have none and read some."""
     is_kept: bool = False
     """Whether a checkpoint has the state, too: executing uses it up."""
+
+
+class Begun(NamedTuple):
+    """When a call was made last."""
+
+    serial: int
+    """Variables made later are newer."""
+    caller: Place | None
+    """From where, and in which turns of the loops there."""
 
 
 @dataclass
@@ -42,6 +52,7 @@ class Checkpoint:
     """Instructions that had been executed."""
     met: frozenset[int]
     """Functions that had been called."""
+    begun: dict[tuple[Calls, int], Begun]
 
 
 class Refined(Exception):

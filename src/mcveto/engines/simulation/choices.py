@@ -121,6 +121,14 @@ def settled(value: Value, path: Path) -> Value:
         return value
     condition = bit.args[0]
     for is_set in (condition, t.bnot(condition)):
-        if all(map(path.holds, is_set.args if is_set.op == "and" else (is_set,))):
+        if _is_said(is_set, path):
             return as_value(Substitution({condition: t.TRUE if is_set is condition else t.FALSE}).apply(value))
     return value
+
+
+def _is_said(condition: Term, path: Path) -> bool:
+    if path.holds(condition):
+        return True
+    if condition.op == "and":
+        return all(map(path.holds, condition.args))
+    return condition.op == "or" and any(map(path.holds, condition.args))

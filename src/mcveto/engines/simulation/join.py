@@ -675,12 +675,19 @@ class Joins:
 
 
 def _gate(first: list[Term], second: list[Term]) -> Term | None:
-    """A short condition that the first path says and the second denies."""
-    denied = set(second)
+    """A short condition that the first path says and the second denies; either may say it in parts."""
+    mine, others = set(first), set(second)
     for term in reversed(first):
-        if term not in denied and t.bnot(term) in denied and len(t.postorder([term])) <= MOST_GATE:
+        if term not in others and _is_said(t.bnot(term), others) and len(t.postorder([term])) <= MOST_GATE:
             return term
+    for term in reversed(second):
+        if term.op == "or" and _is_said(t.bnot(term), mine) and len(t.postorder([term])) <= MOST_GATE:
+            return t.bnot(term)
     return None
+
+
+def _is_said(condition: Term, path: set[Term]) -> bool:
+    return condition in path or (condition.op == "and" and path.issuperset(condition.args))
 
 
 def _decided(terms: list[Term], live: frozenset[object]) -> list[Term]:

@@ -34,7 +34,7 @@ from mcveto.engines.recheck import recheck
 from mcveto.engines.simulation.activation import Activation
 from mcveto.engines.simulation.apart import Item, KeptApart, changed
 from mcveto.engines.simulation.arrivals import settle
-from mcveto.engines.simulation.checkpoints import Checkpoint, Key, Refined, Slot, addresses, again, callers, left
+from mcveto.engines.simulation.checkpoints import Begun, Checkpoint, Key, Refined, Slot, addresses, again, callers, left
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import Unknowns
 from mcveto.engines.simulation.covering import Covering
@@ -142,8 +142,7 @@ class Simulation:
         self._asks_all = False
         self._asked: set[int] = set()
         """Functions of which every branch is asked about."""
-        self._begun: dict[tuple[Calls, int], int] = {}
-        """How many variables there were when a call was made first."""
+        self._begun: dict[tuple[Calls, int], Begun] = {}
         self._executor.matters = self._matters
         self._executor.asks_all = self._asks_all_about
         self._pool: list[tuple[tuple[int, ...], int, Key]] = []
@@ -224,7 +223,7 @@ class Simulation:
         point = Checkpoint(
             self._unknowns.count, slots, dict(self._heads), dict(self._joined), dict(self._open),
             dict(self._executor.gaps), len(self._edges), len(self._replays), self._executor.recorder.upcoming,
-            self._executor.instructions, self._summaries.met,
+            self._executor.instructions, self._summaries.met, dict(self._begun),
         )  # fmt: skip
         kept.append(point)
         if len(kept) > MOST_CHECKPOINTS:
@@ -242,8 +241,7 @@ class Simulation:
         del self._edges[last.steps :]
         del self._replays[last.replays :]
         self._executor.recorder.back(last.nodes)
-        # Calls that are begun once more are begun then.
-        self._begun = {call: begun for call, begun in self._begun.items() if begun < last.serial}
+        self._begun = dict(last.begun)
         self._summaries.back(last.met)
         self._slots, self._pool = {}, []
         for key, slot in last.slots.items():
@@ -311,8 +309,7 @@ class Simulation:
             slot.state = again(slot.state)
         state = slot.state
         node: Node = key[1:]  # type: ignore[assignment]
-        if state.calls is not None and state.place is not None:
-            self._begun.setdefault((state.calls, state.place.function), self._unknowns.count)
+        self._note_begun(state)
         address = row.code_address(state.pc)
         if address in program.targets:
             return self._hit(state, node, f"{address:#x}")
@@ -393,7 +390,7 @@ class Simulation:
         known = graph.place(source)[1]
         self._order.note_jumps(successors[0], source, [to.pc for to in successors])
         if self._executor.activation is None and graph.place(source)[1] != known:
-            begun = self._begun.get((state.calls, state.place.function), 0) if state.calls is not None else 0
+            begun = self._when_begun(state.calls, state.place.function)
             if not self._is_far_back(begun):
                 raise Refined(begun)
 
@@ -671,7 +668,7 @@ class Simulation:
         serial = None
         place, calls = state.place, state.calls
         while place is not None and calls is not None:
-            begun = self._begun.get((calls, place.function), 0)
+            begun = self._when_begun(calls, place.function)
             if begun < earliest:
                 break
             if place.function not in self._asked and not self._relevance.all_matter(self._order, place.function):
@@ -696,10 +693,26 @@ class Simulation:
             if function is None or function in self._asked or function in around:
                 continue
             if calls is not None and not self._relevance.all_matter(self._order, function):
-                serial = self._begun.get((calls, function), 0)
+                serial = self._when_begun(calls, function)
                 begun[function] = min(begun.get(function, serial), serial)
         if begun:
             self._ask_about({*begun}, hit, min(begun.values()))
+
+    def _note_begun(self, state: PathState) -> None:
+        """A call is made anew in each turn of a loop around it, but not when another state, kept apart, enters it in the
+        same turn."""
+        place = state.place
+        if state.calls is None or place is None:
+            return
+        call = state.calls, place.function
+        known = self._begun.get(call)
+        if known is None or (state.pc == place.function and known.caller != place.caller):
+            self._begun[call] = Begun(self._unknowns.count, place.caller)
+
+    def _when_begun(self, calls: Calls | None, function: int) -> int:
+        """How many variables there were when a call was made last."""
+        known = self._begun.get((calls, function)) if calls is not None else None
+        return known.serial if known is not None else 0
 
     def _ask_about(self, functions: set[int], hit: Key, serial: int) -> None:
         self._asked |= functions
