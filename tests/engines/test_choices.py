@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from mcveto.dpg.location import Blocks
 from mcveto.engines.simulation.choices import is_choice, renaming
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
-from mcveto.engines.simulation.join import Joins
+from mcveto.engines.simulation.meeting import Meeting
 from mcveto.engines.simulation.simulate import Simulation, simulate
 from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
@@ -112,16 +112,17 @@ def test_what_a_join_says_holds_in_both(
     simulation: Simulation, first: Any, second: Any, is_loop: bool, gate: Term | None
 ) -> None:
     """For every valuation of one of the two, with what the new variables stand for there."""
-    joins: Joins = simulation._joins
+    joins = simulation._joins
     sides = [state(simulation, *first), state(simulation, *second)]
     if gate is not None and gate.op != "const":
         sides[0].path.add(gate)
         sides[1].path.add(t.bnot(gate))
     before = [content(side, simulation) for side in sides]
     paths = [list(side.path.terms) for side in sides]
-    joined = joins.joined(sides[0], sides[1], is_loop=is_loop)
+    meeting = Meeting(joins._setting, sides[0], sides[1], is_loop)
+    joined = joins.of(meeting)
     after = content(joined, simulation)
-    named = [*((new, a, b) for (_, a, b), new in joins._pairs.items()), *joins._indices]
+    named = [*((new, a, b) for (_, a, b), new in meeting.pairs.items()), *meeting.indices]
     for side in (0, 1):
         for assigned in valuations():
             if not all(evaluated(assigned, term) for term in paths[side]):

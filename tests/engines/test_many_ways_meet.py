@@ -11,7 +11,8 @@ from mcveto.certify import Context
 from mcveto.certify_paths import certificate_of_paths
 from mcveto.check.discharge import Effort, check
 from mcveto.engines.record import PathProof
-from mcveto.engines.simulation.join import Joins
+from mcveto.engines.simulation.joined_memory import JoinedMemory
+from mcveto.engines.simulation.meeting import Meeting, Where
 from mcveto.engines.simulation.simulate import simulate
 from mcveto.logic.terms import Term
 from mcveto.program.program import Program
@@ -57,17 +58,17 @@ def answer(found: Verdict) -> tuple[object, ...]:
 def test_nothing_but_the_effort_changes(free: int, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = program(tmp_path, free)
     made: list[object] = []
-    fresh = Joins._fresh
+    fresh = Meeting.fresh
 
-    def counted(joins: Joins, bits: int, where: tuple[object, ...]) -> Term:
+    def counted(meeting: Meeting, bits: int, where: Where) -> Term:
         made.extend(where[:1])
-        return fresh(joins, bits, where)
+        return fresh(meeting, bits, where)
 
-    monkeypatch.setattr(Joins, "_fresh", counted)
+    monkeypatch.setattr(Meeting, "fresh", counted)
     verdict = simulate(asked, 60)
     assert verdict.kind == kind, verdict.reason
     with_it, made[:] = made.count("memory"), []
-    monkeypatch.setattr(Joins, "_note_loose", lambda joins, result: None)
+    monkeypatch.setattr(JoinedMemory, "note_loose", lambda memory, result: None)
     assert answer(simulate(asked, 60)) == answer(verdict)
     assert 3 * with_it < made.count("memory")
 

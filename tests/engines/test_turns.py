@@ -14,7 +14,9 @@ from mcveto.engines.memory import ByteOf
 from mcveto.engines.path import KeyTable
 from mcveto.engines.path import Path as Conditions
 from mcveto.engines.simulation.choices import settled
-from mcveto.engines.simulation.join import _are_flags, _extent, _named
+from mcveto.engines.simulation.joined_memory import _extent
+from mcveto.engines.simulation.joined_paths import _named
+from mcveto.engines.simulation.joined_values import _are_flags
 from mcveto.engines.simulation.simulate import simulate
 from mcveto.engines.simulation.turns import Turns, counted, guesses, renamed, step_between, thresholds, wider_bounds
 from mcveto.logic import terms as t
