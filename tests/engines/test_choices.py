@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import random
 import sys
 import time
@@ -24,8 +23,9 @@ from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.terms import Term
 from mcveto.program.program import load_program
-from mcveto.program.spec import InputCall, PropertySpec, Spec, load_spec
+from mcveto.program.spec import load_spec
 
+from .driver_text import needs_assembler, x86_driver
 from .random_programs import DATA, RandomProgram
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
@@ -435,8 +435,6 @@ def test_every_lock_that_a_function_gets_is_kept_apart_from_the_beginning(
 
 
 MIRRORED = """
-	.globl _start
-_start:
 	call	choice
 	cmpl	$2, %eax
 	jae	_start
@@ -459,12 +457,6 @@ _start:
 	je	reached
 	movl	$FREE, held(,%ebx,4)
 	jmp	_start
-reached:
-	nop
-	ret
-choice:
-	xorl	%eax, %eax
-	ret
 	.data
 	.p2align 4
 held:
@@ -474,13 +466,9 @@ open:
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@needs_assembler
 @pytest.mark.parametrize(("free", "kind"), [("0", "proved"), ("1", "violated")])
 def test_a_flag_of_each_device_that_says_whether_its_lock_is_held(free: str, kind: str, tmp_path: Path) -> None:
     """What a join made of flags is still one of a few numbers where one of several is written."""
-    path = tmp_path / "mirrored.s"
-    path.write_text(MIRRORED.replace("FREE", free))
-    reach = PropertySpec("reach", ("reached",))
-    program = load_program(str(path), Spec(entry="_start", input_calls=(InputCall("choice"),), properties=(reach,)))
-    verdict = simulate(program, 60.0)
+    verdict = simulate(x86_driver(tmp_path, MIRRORED.replace("FREE", free)), 60.0)
     assert verdict.kind == kind

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from mcveto.logic.terms import Term
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 from tests.engines.dispatch_text import dispatching
+from tests.engines.driver_text import needs_assembler
 
 WAYS = 24
 FEW_WAYS = 5
@@ -53,7 +53,7 @@ def answer(found: Verdict) -> tuple[object, ...]:
     return found.kind, *(found.statistics[name] for name in counts)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@needs_assembler
 @pytest.mark.parametrize(("free", "kind"), [(0, "proved"), (1, "violated")])
 def test_nothing_but_the_effort_changes(free: int, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = program(tmp_path, free)
@@ -75,7 +75,7 @@ def test_nothing_but_the_effort_changes(free: int, kind: str, tmp_path: Path, mo
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@needs_assembler
 def test_the_checker_accepts_what_is_made_of_many_ways(tmp_path: Path) -> None:
     asked = program(tmp_path, 0, FEW_WAYS)
     verdict = simulate(asked, 60)
