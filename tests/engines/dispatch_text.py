@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcveto.program.program import Program, load_program
-from mcveto.program.spec import InputCall, PropertySpec, Spec
+from mcveto.program.program import Program
+from tests.engines.driver_text import reaching
 
 _LOOP = """
 	.text
@@ -36,8 +36,5 @@ table:
 def dispatching(tmp_path: Path, entries: list[str], before: str, ways: str, after: str = "") -> Program:
     """The program whose target is `reached`; the entry of the table is in r10, and `before` comes before the jump."""
     table = "\n".join(f"\t.long {entry}" for entry in entries)
-    path = tmp_path / "dispatch.s"
-    path.write_text(_LOOP.format(last=len(entries) - 1, before=before, ways=ways, table=table, after=after))
-    reach = PropertySpec("reach", ("reached",))
-    spec = Spec(arch="ppc32-be", entry="handle", input_calls=(InputCall("choice"),), properties=(reach,))
-    return load_program(str(path), spec)
+    text = _LOOP.format(last=len(entries) - 1, before=before, ways=ways, table=table, after=after)
+    return reaching(tmp_path, text, "ppc32-be", "handle")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import random
 import sys
 import time
@@ -17,15 +16,16 @@ from hypothesis import strategies as st
 from mcveto.dpg.location import Blocks
 from mcveto.engines.simulation.choices import is_choice, renaming
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
-from mcveto.engines.simulation.join import Joins
+from mcveto.engines.simulation.meeting import Meeting
 from mcveto.engines.simulation.simulate import Simulation, simulate
 from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.terms import Term
 from mcveto.program.program import load_program
-from mcveto.program.spec import InputCall, PropertySpec, Spec, load_spec
+from mcveto.program.spec import load_spec
 
+from .driver_text import needs_assembler, x86_driver
 from .random_programs import DATA, RandomProgram
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
@@ -112,16 +112,17 @@ def test_what_a_join_says_holds_in_both(
     simulation: Simulation, first: Any, second: Any, is_loop: bool, gate: Term | None
 ) -> None:
     """For every valuation of one of the two, with what the new variables stand for there."""
-    joins: Joins = simulation._joins
+    joins = simulation._joins
     sides = [state(simulation, *first), state(simulation, *second)]
     if gate is not None and gate.op != "const":
         sides[0].path.add(gate)
         sides[1].path.add(t.bnot(gate))
     before = [content(side, simulation) for side in sides]
     paths = [list(side.path.terms) for side in sides]
-    joined = joins.joined(sides[0], sides[1], is_loop=is_loop)
+    meeting = Meeting(joins._setting, sides[0], sides[1], is_loop)
+    joined = joins.of(meeting)
     after = content(joined, simulation)
-    named = [*((new, a, b) for (_, a, b), new in joins._pairs.items()), *joins._indices]
+    named = [*((new, a, b) for (_, a, b), new in meeting.pairs.items()), *meeting.indices]
     for side in (0, 1):
         for assigned in valuations():
             if not all(evaluated(assigned, term) for term in paths[side]):
@@ -434,8 +435,6 @@ def test_every_lock_that_a_function_gets_is_kept_apart_from_the_beginning(
 
 
 MIRRORED = """
-	.globl _start
-_start:
 	call	choice
 	cmpl	$2, %eax
 	jae	_start
@@ -458,12 +457,6 @@ _start:
 	je	reached
 	movl	$FREE, held(,%ebx,4)
 	jmp	_start
-reached:
-	nop
-	ret
-choice:
-	xorl	%eax, %eax
-	ret
 	.data
 	.p2align 4
 held:
@@ -473,13 +466,9 @@ open:
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@needs_assembler
 @pytest.mark.parametrize(("free", "kind"), [("0", "proved"), ("1", "violated")])
 def test_a_flag_of_each_device_that_says_whether_its_lock_is_held(free: str, kind: str, tmp_path: Path) -> None:
     """What a join made of flags is still one of a few numbers where one of several is written."""
-    path = tmp_path / "mirrored.s"
-    path.write_text(MIRRORED.replace("FREE", free))
-    reach = PropertySpec("reach", ("reached",))
-    program = load_program(str(path), Spec(entry="_start", input_calls=(InputCall("choice"),), properties=(reach,)))
-    verdict = simulate(program, 60.0)
+    verdict = simulate(x86_driver(tmp_path, MIRRORED.replace("FREE", free)), 60.0)
     assert verdict.kind == kind

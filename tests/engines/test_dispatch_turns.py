@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,8 +14,9 @@ from mcveto.engines.order import Function, Order
 from mcveto.engines.simulation import simulate as simulation
 from mcveto.engines.simulation.directed import DirectedSearch
 from mcveto.engines.state import Place
-from mcveto.program.program import load_program
-from mcveto.program.spec import InputCall, PropertySpec, Spec
+from mcveto.program.program import Program
+
+from .driver_text import needs_assembler, reaching
 
 WAYS = 40
 DISPATCH = """
@@ -74,40 +74,30 @@ WAY = """
 """
 
 
-SPEC = Spec(
-    arch="ppc32-be",
-    entry="handle",
-    input_calls=(InputCall("choice"),),
-    halt=("done",),
-    properties=(PropertySpec("reach", ("reached",)),),
-)
-
-
-def dispatch(folder: Path, count: int, otherwise: str, is_rotated: bool) -> Path:
-    path = folder / "dispatch.s"
+def dispatch(folder: Path, count: int, otherwise: str, is_rotated: bool) -> Program:
     ways = "".join(WAY.format(number=number, cell=4 * number + 4) for number in range(count))
     table = "\n".join(f"\t.long .L{number}" for number in range(count))
-    path.write_text(DISPATCH.format(last=count - 1, ways=ways, table=table, otherwise=otherwise, **ROTATED[is_rotated]))
-    return path
+    text = DISPATCH.format(last=count - 1, ways=ways, table=table, otherwise=otherwise, **ROTATED[is_rotated])
+    return reaching(folder, text, "ppc32-be", "handle", ("done",))
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@needs_assembler
 @pytest.mark.parametrize(("otherwise", "is_rotated"), [("done", False), ("next", False), ("done", True)])
 def test_turns(otherwise: str, is_rotated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rotated: the link register holds one address of code in the first turn and another in all others."""
     monkeypatch.setattr(simulation, "LONG_TURN", 100)  # nothing is guessed that may cost another turn
-    program = load_program(str(dispatch(tmp_path, WAYS, otherwise, is_rotated)), SPEC)
+    program = dispatch(tmp_path, WAYS, otherwise, is_rotated)
     verdict = simulation.simulate(program, 30, is_recorded=False)
     assert verdict.kind == "proved", verdict.reason
     # What every way calls is executed for each: 15 instructions a way, and two turns.
     assert verdict.statistics["instructions_executed"] < 2.2 * 17 * WAYS
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@needs_assembler
 def test_heads_have_the_names_of_what_is_kept_apart_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also after going back to a checkpoint that was made when less was kept apart."""
     monkeypatch.setattr(simulation, "STRETCH", 20)
-    program = load_program(str(dispatch(tmp_path, 3, "done", False)), SPEC)
+    program = dispatch(tmp_path, 3, "done", False)
     simulated = simulation.Simulation(program, Blocks(program), time.monotonic() + 30, None)
     simulated.record_nothing()
     assert simulated.run().kind == "proved"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -19,10 +18,9 @@ from mcveto.engines.simulation.since_change import places_since_change
 from mcveto.engines.simulation.value_ranges import bounds_of
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
-from mcveto.program.program import load_program
-from mcveto.program.spec import InputCall, PropertySpec, Spec
 
-needs_assembler = pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+from .driver_text import needs_assembler, x86_driver
+
 X = t.var("x", 8)
 
 
@@ -141,8 +139,6 @@ def test_where_a_path_has_been_since_a_flag_changed() -> None:
 # Four devices of 16 bytes: flags, held, how it was taken. Bit 1 of the flags says how a device is locked, and what
 # gives the lock back must agree with that.
 DEVICES = """
-	.globl _start
-_start:
 	xorl	%esi, %esi
 .Lbegin:
 	call	choice
@@ -197,12 +193,6 @@ unlock_plain:
 	jne	reached
 	movl	$0, 4(%ebx)
 	ret
-reached:
-	nop
-	ret
-choice:
-	xorl	%eax, %eax
-	ret
 	.data
 	.p2align 4
 devices:
@@ -211,8 +201,6 @@ devices:
 
 # A text of up to 26 bytes is filled two bytes a turn, and what is left over by itself; a lock lies behind it.
 UNROLLED = """
-	.globl _start
-_start:
 	call	choice
 	andl	$63, %eax
 	cmpl	$LONGEST, %eax
@@ -251,12 +239,6 @@ _start:
 	movl	$1, lock
 	movl	$0, lock
 	jmp	_start
-reached:
-	nop
-	ret
-choice:
-	xorl	%eax, %eax
-	ret
 	.data
 	.p2align 4
 text:
@@ -269,8 +251,6 @@ lock:
 
 # A lock that is taken and given back by functions that look at a mode, which their caller passes on.
 MODES = """
-	.globl _start
-_start:
 	call	choice
 	movl	%eax, %ebx
 	call	post
@@ -306,12 +286,6 @@ leave:
 	movl	$0, lock
 .Lleft:
 	ret
-reached:
-	nop
-	ret
-choice:
-	xorl	%eax, %eax
-	ret
 	.data
 	.p2align 4
 lock:
@@ -334,10 +308,6 @@ posted:
     ],
 )
 def test_drivers(text: str, kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "driver.s"
-    path.write_text(text)
-    reach = PropertySpec("reach", ("reached",))
-    program = load_program(str(path), Spec(entry="_start", input_calls=(InputCall("choice"),), properties=(reach,)))
-    verdict = simulate(program, 60.0, None, False)
+    verdict = simulate(x86_driver(tmp_path, text), 60.0, None, False)
     assert verdict.kind == kind
     assert verdict.statistics["instructions_executed"] < 4000

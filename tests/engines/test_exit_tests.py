@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,8 @@ from mcveto.engines.simulation.exit_tests import ExitTests
 from mcveto.engines.state import Place
 from mcveto.program.program import load_program
 from mcveto.program.spec import PropertySpec, Spec
+
+from .driver_text import needs_assembler
 
 # Two loops, one in the other; the last comparison is in none, the first does not end a loop by itself.
 X86 = """
@@ -61,7 +62,7 @@ reached:
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@needs_assembler
 @pytest.mark.parametrize(("arch", "text"), [("x86-32", X86), ("ppc32-be", PPC)])
 def test_numbers_at_the_ends_of_loops(arch: str, text: str, tmp_path: Path) -> None:
     path = tmp_path / "loops.s"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
 from mcveto.engines.simulation.simulate import simulate
 from tests.engines.dispatch_text import dispatching
+from tests.engines.driver_text import needs_assembler
 
 WAYS = 600
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@needs_assembler
 @pytest.mark.parametrize(("first", "kind"), [("", "proved"), ("reached", "violated")])
 def test_distances_to_many_ways(first: str, kind: str, tmp_path: Path) -> None:
     """The last way, or what lies behind it, is the target."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,14 @@ from mcveto.certify import Context
 from mcveto.certify_paths import certificate_of_paths
 from mcveto.check.discharge import Effort, check
 from mcveto.engines.record import PathProof
-from mcveto.engines.simulation.join import Joins
+from mcveto.engines.simulation.joined_memory import JoinedMemory
+from mcveto.engines.simulation.meeting import Meeting, Where
 from mcveto.engines.simulation.simulate import simulate
 from mcveto.logic.terms import Term
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 from tests.engines.dispatch_text import dispatching
+from tests.engines.driver_text import needs_assembler
 
 WAYS = 24
 FEW_WAYS = 5
@@ -52,29 +53,29 @@ def answer(found: Verdict) -> tuple[object, ...]:
     return found.kind, *(found.statistics[name] for name in counts)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@needs_assembler
 @pytest.mark.parametrize(("free", "kind"), [(0, "proved"), (1, "violated")])
 def test_nothing_but_the_effort_changes(free: int, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = program(tmp_path, free)
     made: list[object] = []
-    fresh = Joins._fresh
+    fresh = Meeting.fresh
 
-    def counted(joins: Joins, bits: int, where: tuple[object, ...]) -> Term:
+    def counted(meeting: Meeting, bits: int, where: Where) -> Term:
         made.extend(where[:1])
-        return fresh(joins, bits, where)
+        return fresh(meeting, bits, where)
 
-    monkeypatch.setattr(Joins, "_fresh", counted)
+    monkeypatch.setattr(Meeting, "fresh", counted)
     verdict = simulate(asked, 60)
     assert verdict.kind == kind, verdict.reason
     with_it, made[:] = made.count("memory"), []
-    monkeypatch.setattr(Joins, "_note_loose", lambda joins, result: None)
+    monkeypatch.setattr(JoinedMemory, "note_loose", lambda memory, result: None)
     assert answer(simulate(asked, 60)) == answer(verdict)
     assert 3 * with_it < made.count("memory")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@needs_assembler
 def test_the_checker_accepts_what_is_made_of_many_ways(tmp_path: Path) -> None:
     asked = program(tmp_path, 0, FEW_WAYS)
     verdict = simulate(asked, 60)

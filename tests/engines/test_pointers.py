@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from pathlib import Path
 
@@ -20,16 +19,13 @@ from mcveto.engines.simulation.simulate import Simulation, simulate
 from mcveto.engines.simulation.value_ranges import values_of
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
-from mcveto.program.program import load_program
-from mcveto.program.spec import InputCall, PropertySpec, Spec
 
+from .driver_text import needs_assembler, x86_driver
 from .random_programs import DATA, RandomProgram
 
 # Two devices, each with its lock and a table of one operation; a ring of four requests, of a device and a number. A
 # request is put in, or one is taken out and given to the operation of its device.
 DRIVER = """
-	.globl _start
-_start:
 	movl	$operations, devices+4
 	movl	$operations, devices+12
 .Levents:
@@ -91,12 +87,6 @@ operation:
 	movl	$0, (%ebx)
 .Ldone:
 	ret
-reached:
-	nop
-	ret
-choice:
-	xorl	%eax, %eax
-	ret
 	.section .rodata
 	.p2align 4
 operations:
@@ -118,14 +108,10 @@ request:
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@needs_assembler
 @pytest.mark.parametrize(("again", "kind"), [("8", "proved"), ("16", "violated")])
 def test_requests_in_a_ring_name_their_device(again: str, kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "ring.s"
-    path.write_text(DRIVER.replace("AGAIN", again))
-    reach = PropertySpec("reach", ("reached",))
-    program = load_program(str(path), Spec(entry="_start", input_calls=(InputCall("choice"),), properties=(reach,)))
-    verdict = simulate(program, 120.0, None, False)
+    verdict = simulate(x86_driver(tmp_path, DRIVER.replace("AGAIN", again)), 120.0, None, False)
     assert verdict.kind == kind
     assert verdict.statistics["instructions_executed"] < 6000
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
 from mcveto.engines.simulation.simulate import simulate
-from mcveto.program.program import load_program
-from mcveto.program.spec import InputCall, PropertySpec, Spec
+
+from .driver_text import needs_assembler, x86_driver
 
 DRIVER = """
-	.globl _start
-_start:
 	call	choice
 	cmpl	$5, %eax
 	jne	_start
@@ -38,12 +35,6 @@ handler:
 	movl	$0, held
 	popl	%ebx
 	ret
-reached:
-	nop
-	ret
-choice:
-	xorl	%eax, %eax
-	ret
 	.data
 	.p2align 4
 held:
@@ -51,14 +42,10 @@ held:
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@needs_assembler
 @pytest.mark.parametrize(("given_back", "kind"), [("movl $0, held", "proved"), ("nop", "violated")])
 def test_a_lock_that_is_kept_when_a_device_is_never_ready(given_back: str, kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "polled.s"
-    path.write_text(DRIVER.replace("GIVEN_BACK", given_back))
-    reach = PropertySpec("reach", ("reached",))
-    program = load_program(str(path), Spec(entry="_start", input_calls=(InputCall("choice"),), properties=(reach,)))
-    verdict = simulate(program, 10)
+    verdict = simulate(x86_driver(tmp_path, DRIVER.replace("GIVEN_BACK", given_back)), 10)
     assert verdict.kind == kind, verdict.reason
     if kind == "violated":
         values = [given.value for given in verdict.inputs]

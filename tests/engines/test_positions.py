@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path as FilePath
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,9 +14,8 @@ from mcveto.engines.simulation.simulate import simulate
 from mcveto.engines.state import Drawn, Log, PathState
 from mcveto.logic import terms as t
 from mcveto.machine.pcode import FreshOrigin
-from mcveto.program.program import load_program
-from mcveto.program.spec import InputCall, PropertySpec, Spec
 
+from .driver_text import needs_assembler, reaching
 from .random_programs import RandomProgram
 
 
@@ -117,12 +114,9 @@ compare:
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@needs_assembler
 def test_a_bit_of_the_configuration(tmp_path: FilePath) -> None:
     """Behind so many comparisons with it, the configuration of a real path is fixed."""
-    path = tmp_path / "driver.s"
-    path.write_text(DRIVER.format(rows="\n".join(["\tbl compare"] * ROWS)))
-    reach = PropertySpec("reach", ("reached",))
-    spec = Spec(arch="ppc32-be", entry="main", input_calls=(InputCall("choice"),), halt=("done",), properties=(reach,))
-    verdict = simulate(load_program(str(path), spec), 20)
+    text = DRIVER.format(rows="\n".join(["\tbl compare"] * ROWS))
+    verdict = simulate(reaching(tmp_path, text, "ppc32-be", "main", ("done",)), 20)
     assert verdict.kind == "violated", verdict.reason

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,9 @@ from mcveto.program.program import load_program
 from mcveto.program.spec import InputCall, PropertySpec, Spec
 from mcveto.search import Question, search
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+from .driver_text import needs_assembler
+
+pytestmark = needs_assembler
 
 # Takes the lock and gives it back if an input has bit 2, which is asked twice.
 LOCKS = """

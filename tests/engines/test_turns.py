@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -14,15 +13,17 @@ from mcveto.engines.memory import ByteOf
 from mcveto.engines.path import KeyTable
 from mcveto.engines.path import Path as Conditions
 from mcveto.engines.simulation.choices import settled
-from mcveto.engines.simulation.join import _are_flags, _extent, _named
+from mcveto.engines.simulation.joined_memory import _extent
+from mcveto.engines.simulation.joined_paths import _named
+from mcveto.engines.simulation.joined_values import _are_flags
 from mcveto.engines.simulation.simulate import simulate
 from mcveto.engines.simulation.turns import Turns, counted, guesses, renamed, step_between, thresholds, wider_bounds
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.terms import Term
 from mcveto.machine.address_space import AddressSpace
-from mcveto.program.program import load_program
-from mcveto.program.spec import InputCall, PropertySpec, Spec
+
+from .driver_text import needs_assembler, x86_driver
 
 X, Y, TURN, NEXT = (t.var(name, 8) for name in ("x", "y", "turn", "next"))
 numbers = st.integers(0, 255)
@@ -97,8 +98,6 @@ def test_thresholds_hold_now_and_say_less_and_less(written: list[int], grows: bo
 
 
 BUFFER = """
-	.globl _start
-_start:
 	call	choice
 	andl	$15, %eax
 	movl	%eax, %edx
@@ -109,9 +108,6 @@ _start:
 reached:
 	nop
 .Lreturn:
-	ret
-choice:
-	xorl	%eax, %eax
 	ret
 	.data
 	.p2align 4
@@ -202,15 +198,12 @@ LOOPS = {
 }
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@needs_assembler
 @pytest.mark.parametrize(("size", "is_proved"), [(15, True), (14, False)])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_loop_up_to_an_input_stays_in_its_buffer(loop: str, size: int, is_proved: bool, tmp_path: Path) -> None:
-    path = tmp_path / "fill.s"
-    path.write_text(BUFFER.replace("LOOP", LOOPS[loop]).replace("SIZE", str(size)))
-    reach = PropertySpec("reach", ("reached",))
-    program = load_program(str(path), Spec(entry="_start", input_calls=(InputCall("choice"),), properties=(reach,)))
-    verdict = simulate(program, 60)
+    text = BUFFER.replace("LOOP", LOOPS[loop]).replace("SIZE", str(size))
+    verdict = simulate(x86_driver(tmp_path, text), 60)
     assert (verdict.kind == "proved") == is_proved, verdict.reason
     assert loop == "number" or all(given.value & 15 == 15 for given in verdict.inputs)
 

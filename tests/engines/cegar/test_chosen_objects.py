@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from mcveto.program.program import load_program
 from mcveto.program.spec import InputCall, PropertySpec, Spec
 from mcveto.search import Question, search
+from tests.engines.driver_text import needs_assembler
 
 # One lock inside the other, if an input says so.
 TEXT = """
@@ -37,7 +37,7 @@ two:	.long 0
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@needs_assembler
 @pytest.mark.parametrize(("inner", "kind"), [("two", "proved"), ("one", "violated")])
 def test_nested_locks(inner: str, kind: str, tmp_path: Path) -> None:
     path = tmp_path / "locks.s"

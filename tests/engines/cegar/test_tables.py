@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
 from mcveto.engines.cegar.engine import cegar
-from mcveto.program.program import load_program
-from mcveto.program.spec import InputCall, PropertySpec, Spec
+from tests.engines.driver_text import needs_assembler, x86_driver
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+pytestmark = needs_assembler
 
 # The index is masked into a register with zeros in front, compared, and only then used in another block.
 TEXT = """
-	.globl _start
-_start:
 	pushq	%rbx
 	callq	choice
 	movl	%eax, %ebx
@@ -35,9 +31,6 @@ reached:
 .Lend:
 	popq	%rbx
 	retq
-choice:
-	xorl	%eax, %eax
-	retq
 	.section .rodata,"a",@progbits
 	.p2align 3
 .Ltable:
@@ -51,11 +44,8 @@ choice:
 @pytest.mark.parametrize("section", ['.rodata,"a"', '.data,"aw"'])
 @pytest.mark.parametrize(("last", "kind"), [(2, "proved"), (3, "violated")])
 def test_the_bound_of_the_index_is_learned(last: int, kind: str, section: str, tmp_path: Path) -> None:
-    path = tmp_path / "switch.s"
-    path.write_text(TEXT.replace("LAST", str(last)).replace('.rodata,"a"', section))
-    reach = PropertySpec("reach", ("reached",))
-    program = load_program(str(path), Spec(entry="_start", input_calls=(InputCall("choice"),), properties=(reach,)))
-    verdict = cegar(program, 60)
+    text = TEXT.replace("LAST", str(last)).replace('.rodata,"a"', section)
+    verdict = cegar(x86_driver(tmp_path, text), 60)
     assert verdict.kind == kind, verdict.reason
     if kind == "violated":
         assert verdict.inputs[0].value & 15 == 3
@@ -63,8 +53,6 @@ def test_the_bound_of_the_index_is_learned(last: int, kind: str, section: str, t
 
 # The table can be written, but is not before it is read; or (WRITE) some entry is.
 TABLE = """
-	.globl _start
-_start:
 	pushq	%rbx
 	WRITE
 	callq	choice
@@ -78,9 +66,6 @@ reached:
 .Lend:
 	popq	%rbx
 	retq
-choice:
-	xorl	%eax, %eax
-	retq
 	.data
 table:
 	.zero 32
@@ -91,18 +76,12 @@ WRITE = "callq choice\n\tandl $7, %eax\n\tmovl $5, table(,%rax,4)"
 
 @pytest.mark.parametrize(("write", "kind"), [("", "proved"), (WRITE, "violated")])
 def test_a_table_that_was_not_written_holds_what_the_image_does(write: str, kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "table.s"
-    path.write_text(TABLE.replace("WRITE", write))
-    reach = PropertySpec("reach", ("reached",))
-    program = load_program(str(path), Spec(entry="_start", input_calls=(InputCall("choice"),), properties=(reach,)))
-    assert cegar(program, 60).kind == kind
+    assert cegar(x86_driver(tmp_path, TABLE.replace("WRITE", write)), 60).kind == kind
 
 
 # Every turn of the loop goes through a switch on a state, and some cases compute the next one from what they read. What
 # lies behind the table leads nowhere.
 MACHINE = """
-	.globl _start
-_start:
 	pushq	%rbp
 	pushq	%rbx
 	movl	$0, %ebp
@@ -155,9 +134,6 @@ reached:
 	popq	%rbx
 	popq	%rbp
 	retq
-choice:
-	xorl	%eax, %eax
-	retq
 	.section .rodata,"a",@progbits
 	.p2align 3
 .Ltable:
@@ -177,9 +153,5 @@ choice:
 
 @pytest.mark.parametrize(("last", "kind"), [(5, "proved"), (4, "violated")])
 def test_a_machine_of_states(last: int, kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "machine.s"
-    path.write_text(MACHINE.replace("LAST", str(last)))
-    reach = PropertySpec("reach", ("reached",))
-    program = load_program(str(path), Spec(entry="_start", input_calls=(InputCall("choice"),), properties=(reach,)))
-    verdict = cegar(program, 60)
+    verdict = cegar(x86_driver(tmp_path, MACHINE.replace("LAST", str(last))), 60)
     assert verdict.kind == kind, verdict.reason

@@ -699,8 +699,8 @@ class Simulation:
             self._ask_about({*begun}, hit, min(begun.values()))
 
     def _note_begun(self, state: PathState) -> None:
-        """A call is made anew in each turn of a loop around it, but not when another state, kept apart, enters it in the
-        same turn."""
+        """A call is made anew in each turn of a loop around it, but not when another state that is kept apart enters it
+        in the same turn."""
         place = state.place
         if state.calls is None or place is None:
             return

@@ -1,0 +1,81 @@
+"""Bounds of a variable that stands for two values: what lies between them, and in a loop what may come to rest.
+
+Where two ways meet, a variable is between the bounds of the two values, if that says something: addresses in one
+region, or small numbers. In a loop the next turn may go further, so that bounds are guesses: from where it began in the
+direction in which it moves, up to numbers in the text of the loop, or up to the mask of what was masked (`masks`). What
+does not hold of the next turn is dropped when that is joined.
+"""
+
+from __future__ import annotations
+
+from mcveto.engines.memory import Value
+from mcveto.engines.simulation.meeting import Meeting
+from mcveto.engines.simulation.turns import thresholds
+from mcveto.engines.simulation.value_ranges import bounds_of
+from mcveto.engines.state import PathState
+from mcveto.logic import terms as t
+from mcveto.logic.terms import Term
+
+SLOW = 64
+NARROW = (0xFF, 0xFFFF)
+# Conditions of a path.
+LATELY = 4
+
+
+def counts_slowly(a: Value, b: Value) -> bool:
+    """Whether two values are close together, as those of a counter are."""
+    return isinstance(a, int) and isinstance(b, int) and abs(a - b) <= SLOW
+
+
+def enclose(meeting: Meeting, new: Term, a: Value, b: Value, bits: int, may_guess: bool) -> None:
+    """Two addresses in one region: the variable is between them. In a loop, at least not below both,
+    or no wider; if nothing may be guessed, only if it did not become wider just now."""
+    setting = meeting.setting
+    if bits != setting.address_bits:
+        return
+    low_a, high_a = (a, a) if isinstance(a, int) else bounds_of(a, meeting.first.path)
+    low_b, high_b = (b, b) if isinstance(b, int) else bounds_of(b, meeting.second.path)
+    low, high = min(low_a, low_b), max(high_a, high_b)
+    if meeting.is_loop:
+        if not may_guess and high_b > high_a:
+            return
+        if isinstance(a, int) and isinstance(b, int):
+            if not may_guess:
+                return
+            start = t.const(a, bits)
+            meeting.bounds.append(t.ule(start, new) if a < b else t.ule(new, start))
+            grows = t.signed(a, bits) < t.signed(b, bits)
+            meeting.bounds.append(t.sle(start, new) if grows else t.sle(new, start))
+            meeting.bounds += thresholds([(new, t.const(b, bits), 1 if a < b else -1)], meeting.numbers)
+        elif high <= NARROW[-1]:
+            # An index that is masked stays below the same number. What has grown, other than from a constant, is
+            # masked, or at least a byte or half a word that was widened: in such steps, bounds come to rest.
+            is_at_rest = high_b <= high_a or isinstance(a, int)
+            masked = setting.executor.masks.at_most(a, b)
+            limits = NARROW if masked is None else (masked, *NARROW)
+            limit = high if is_at_rest else min(limit for limit in limits if high <= limit)
+            meeting.bounds.append(t.ule(new, t.const(limit, bits)))
+        return
+    if low > 0xFFF:
+        region = setting.space.region_at(low)
+        if region is None or high >= region.end:
+            return
+    elif high - low > 0xFFFF:
+        return
+    elif not low:
+        sides = ((a, low_a, meeting.first), (b, low_b, meeting.second))
+        low = int(all(least or _is_positive(meeting, value, state) for value, least, state in sides))
+    meeting.bounds.append(t.ule(new, t.const(high, bits)))
+    if low:
+        meeting.bounds.append(t.ule(t.const(low, bits), new))
+
+
+def _is_positive(meeting: Meeting, value: Value, state: PathState) -> bool:
+    """Whether a branch that was taken lately says that a value is not 0."""
+    if isinstance(value, int):
+        return value > 0
+    table = meeting.setting.table
+    keys = table.of(value)
+    if all(table.of(term).isdisjoint(keys) for term in state.path.terms[-LATELY:]):
+        return False
+    return meeting.setting.covering.implied(state, t.bnot(t.eq(value, t.const(0, value.width))))

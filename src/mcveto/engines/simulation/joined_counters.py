@@ -1,0 +1,122 @@
+"""What has grown by a constant in one turn of a loop: joined into its value before, so many turns later.
+
+All that counts in a loop is told by the same variable, the number of the turn (`turns`, with where this comes from).
+The first join at the head of a loop finds what counts, and by how much; the next ones find the turn again in what they
+made. What the turn was decided by, numbers in the text of the loop, and what a count began with suggest bounds of the
+counters; those that hold of the later state are said of the joined one, and dropped by the next join if they do not
+hold there.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from mcveto.engines.domain import as_term, as_value
+from mcveto.engines.memory import Value
+from mcveto.engines.simulation.joined_bounds import counts_slowly, enclose
+from mcveto.engines.simulation.joined_places import may_be_place
+from mcveto.engines.simulation.meeting import FLAG, Meeting, Where
+from mcveto.engines.simulation.turns import counted, guesses, narrowed, renamed, starts, step_between, thresholds
+from mcveto.logic import terms as t
+from mcveto.logic.terms import Term
+from mcveto.machine.memory import EXECUTE
+
+# Bits of what most programs count with.
+WORD = 32
+# Bytes that a pointer moves in one turn.
+WIDEST_STEP = 1 << 20
+
+
+class JoinedCounters:
+    def __init__(self, meeting: Meeting) -> None:
+        self._meeting = meeting
+        self._setting = meeting.setting
+        self._turn_of: dict[int, Term] = {}
+        self._counters: dict[Term, tuple[Term, int]] = {}
+        self._began: list[tuple[Term, int]] = []
+
+    def value(self, a: Value, b: Value, bits: int, where: Where) -> Value | None:
+        """A value that grew by a constant in this turn: so many turns of it. Numbers outside the stack get variables of
+        their own, because states may have to be kept apart by them."""
+        if bits not in (WORD, self._setting.address_bits):
+            return None
+        later = self._setting.turns.later(a, b, bits)
+        if later is not None:
+            turn, now = later
+            self._meeting.origin(where)
+            return renamed(a, turn, self._next_turn(turn, now))
+        is_number = isinstance(a, int) and not may_be_place(a, self._setting.space)
+        if is_number and where[0] != "register" and not self._setting.on_stack(where[1]):
+            return None
+        narrow = narrowed(a, b)
+        if bits > WORD and is_number and isinstance(b, int) and max(cast(int, a), b) >> WORD == 0:
+            narrow = a, b, WORD
+        if narrow is not None and narrow[2] == WORD:
+            found = self._first_turns(narrow[0], narrow[1], WORD, where)
+            return as_value(t.zext(as_term(found, WORD), bits)) if found is not None else None
+        return self._first_turns(a, b, bits, where)
+
+    def _next_turn(self, turn: Term, now: Term) -> Term:
+        pair = (turn.width, turn, now)
+        pairs = self._meeting.pairs
+        if pair not in pairs:
+            unknowns = self._setting.unknowns
+            pairs[pair] = unknowns.fresh(turn.width)
+            self._setting.turns.add(pairs[pair])
+            unknowns.shared[pairs[pair]] = unknowns.shared.get(turn, [])
+        return pairs[pair]
+
+    def _first_turns(self, a: Value, b: Value, bits: int, where: Where) -> Value | None:
+        step = step_between(a, b, bits)
+        if step is None or abs(step) > WIDEST_STEP or self._is_code(a):
+            return None
+        turn = self._turn(bits)
+        origin = self._meeting.origin(where)
+        if isinstance(a, int) and isinstance(b, int) and max(a, b) < FLAG:
+            self._setting.unknowns.shared[turn].append(origin)
+        size = t.const(abs(step), bits)
+        self._counters.setdefault(t.mul(turn, size), (size, 1))
+        if step < 0:
+            self._began += [(start, abs(step)) for start in starts(as_term(a, bits))]
+        found = counted(a, turn, step, bits)
+        if isinstance(found, Term):
+            self._counters.setdefault(found, (as_term(b, bits), step))
+            enclose(self._meeting, found, a, b, bits, self._meeting.guesses or counts_slowly(a, b))
+        return found
+
+    def _is_code(self, value: Value) -> bool:
+        """Whether a number is the address of code: what a call left behind, and no count."""
+        region = self._setting.space.region_at(value) if isinstance(value, int) else None
+        return region is not None and bool(region.permissions & EXECUTE)
+
+    def _turn(self, bits: int) -> Term:
+        """The number of the turn, in so many bits."""
+        found = self._turn_of.get(bits)
+        if found is None:
+            found = self._turn_of[bits] = self._setting.unknowns.fresh(bits)
+            self._setting.turns.add(found)
+            self._meeting.indices.append((found, 0, 1))
+            self._counters[found] = t.const(1, bits), 1
+            self._setting.unknowns.shared[found] = []
+        return found
+
+    def guess_bounds(self) -> None:
+        """Bounds of all counters that were found, as far as bounds are guessed at all."""
+        meeting = self._meeting
+        if not self._counters or not meeting.guesses:
+            return
+        known = {*meeting.first.path.terms}
+        recent = [term for term in reversed(meeting.second.path.terms) if term not in known]
+        counters = [(new, *now) for new, now in self._counters.items()]
+        said = [guess for bits in self._turn_of for guess in guesses(counters, recent, bits)]
+        meeting.bounds += thresholds(counters, meeting.numbers)
+        for turn in self._turn_of.values():
+            for start, step in self._began:
+                if start.width <= turn.width:
+                    size, wide = t.const(step, turn.width), t.zext(start, turn.width)
+                    said.append((t.ult(t.mul(turn, size), wide), t.ult(size, wide)))
+        implied = self._setting.covering.implied
+        meeting.bounds += [guess for guess, told in dict(said).items() if implied(meeting.second, told)]
+        if len(self._turn_of) > 1:
+            narrow, wide = sorted(self._turn_of.values(), key=lambda turn: turn.width)
+            meeting.bounds.append(t.eq(wide, t.zext(narrow, wide.width)))

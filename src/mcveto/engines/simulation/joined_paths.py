@@ -1,0 +1,184 @@
+"""What a joined state still says: what both paths say, and "one or the other" for what they decided differently.
+
+What both say is kept, also about values that got a new name; of what only the earlier turn of a loop says, what holds
+of the later one. What two ways decided differently is kept as alternatives, as long as they are short (Das, Lerner,
+Seigle, "ESP: path-sensitive program verification in polynomial time", PLDI 2002, keeps only what both say). Conjuncts
+about variables that no register and no cell mentions any longer are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mcveto.engines.domain import as_term
+from mcveto.engines.memory import Value
+from mcveto.engines.simulation.choices import MOST_NODES, is_choice
+from mcveto.engines.simulation.in_terms_of_pairs import new_names
+from mcveto.engines.simulation.meeting import FLAG, Meeting, Setting
+from mcveto.engines.simulation.turns import wider_bounds
+from mcveto.logic import terms as t
+from mcveto.logic.substitute import Substitution
+from mcveto.logic.terms import Term
+
+MOST_FLAGS = 3
+LAST_ERROR = 4095
+LONGEST_RENAMED = 256
+
+
+class JoinedPaths:
+    def __init__(self, setting: Setting) -> None:
+        self._table = setting.table
+        self._turns = setting.turns
+        self._covering = setting.covering
+        self._unknowns = setting.unknowns
+        self._long: dict[Term, bool] = {}
+
+    def conjuncts(self, meeting: Meeting, live: frozenset[object]) -> list[Term]:
+        """`live`: what the joined state still holds."""
+        first = _decided(meeting.first.path.terms, live)
+        second = _decided(meeting.second.path.terms, live)
+        names_first = _named((a, new) for (_, a, _), new in meeting.pairs.items())
+        names_second = _named((b, new) for (_, _, b), new in meeting.pairs.items())
+        common = dict.fromkeys(second)
+        shared = [term for term in first if term in common]
+        result = [kept for term in shared for kept in self._kept(term, live)]
+        rest_first = [term for term in first if term not in common]
+        known = set(shared)
+        rest_second = [term for term in second if term not in known]
+        if names_first and names_second:
+            renamed = {*self._renamed(meeting, second, names_second)}
+            mine = self._renamed(meeting, first, names_first)
+            result += [new for new in mine if new in renamed and self._is_live(new, live)]
+        if meeting.is_loop:
+            result += self._kept_bounds(meeting, first, live)
+        else:
+            result += self._alternatives(meeting, rest_first, rest_second, live)
+        self._unknowns.bounds.update(meeting.bounds)
+        return list(dict.fromkeys([*result, *meeting.bounds]))
+
+    def _is_live(self, term: Term, live: frozenset[object]) -> bool:
+        return self._table.of(term) <= live
+
+    def _kept(self, term: Term, live: frozenset[object]) -> list[Term]:
+        """A conjunct, or what is left of its alternatives when dead variables are left out."""
+        if self._is_live(term, live):
+            return [term]
+        if term.op != "or" or term.width != 1:
+            return []
+        either: list[Term] = []
+        for way in term.args:
+            parts = [part for part in (way.args if way.op == "and" else (way,)) if self._is_live(part, live)]
+            if not parts:
+                return []
+            either.append(t.conj(parts))
+        return [t.disj(either)]
+
+    def _renamed(self, meeting: Meeting, terms: list[Term], names: dict[Term, Term]) -> list[Term]:
+        """The terms under new names; most speak of nothing that has one, and some of those are long. Long ones about
+        what only registers hold (where hundreds of handlers are, when one of them has returned) are left out."""
+        table = self._table
+        keys = {key for value in names for key in table.of(value)}
+        lost = {value for value, new in names.items() if not meeting.made.get(new, 1)}
+        apply = Substitution(names).apply
+        result = []
+        for term in terms:
+            said = table.of(term)
+            if said.isdisjoint(keys):
+                result.append(term)
+            elif not (said <= lost and self._is_long(term)):
+                result.append(apply(term))
+        return result
+
+    def _is_long(self, term: Term) -> bool:
+        found = self._long.get(term)
+        if found is None:
+            found = self._long[term] = len(t.postorder([term])) > LONGEST_RENAMED
+        return found
+
+    def _kept_bounds(self, meeting: Meeting, told_before: list[Term], live: frozenset[object]) -> list[Term]:
+        """What the earlier state said about a variable that got a new name, if it holds of the later one's value."""
+        result = []
+        values = {a: (as_term(b, bits), new) for (bits, a, b), new in meeting.pairs.items() if isinstance(a, Term)}
+        for term in told_before:
+            changed = [key for key in self._table.of(term) if key in values]
+            # What a cell held in an earlier turn may be what a counter began with: it is still the same.
+            turns = [key for key in changed if key in self._turns]
+            if not turns and len(changed) != 1:
+                continue
+            now = Substitution({key: values[key][0] for key in turns or changed})
+            # A guess that was too close comes to rest at one of the numbers behind it.
+            wider = wider_bounds(term, meeting.numbers) if meeting.guesses else ()
+            held = next(
+                (bound for bound in (term, *wider) if self._covering.implied(meeting.second, now.apply(bound))), None
+            )
+            if held is not None:
+                renamed_term = Substitution({key: values[key][1] for key in turns or changed}).apply(held)
+                if self._is_live(renamed_term, live):
+                    result.append(renamed_term)
+        return result
+
+    def _alternatives(
+        self, meeting: Meeting, first: list[Term], second: list[Term], live: frozenset[object]
+    ) -> list[Term]:
+        one = [kept for term in first for kept in self._kept(term, live)]
+        two = [kept for term in second for kept in self._kept(term, live)]
+        if not one and not two:
+            return []
+        # A side that says nothing may be anything: only what the other says is connected with its flags.
+        if len(one) == 1 and two:
+            two = [term for term in two if term is not t.bnot(one[0])] or [t.bnot(one[0])]
+        elif len(two) == 1 and one:
+            one = [term for term in one if term is not t.bnot(two[0])] or [t.bnot(two[0])]
+        if len(one) > 8 or len(two) > 8:
+            return []
+        left, right = t.conj(one), t.conj(two)
+        told = self._told(meeting, live)
+        if told:
+            # What was decided remains connected with the flags that remember it.
+            left, right = t.conj([left, *(a for a, _ in told)]), t.conj([right, *(b for _, b in told)])
+        elif left is t.bnot(right):
+            return []
+        either = t.disj([left, right])
+        return [either] if either is not t.TRUE and len(t.postorder([either])) <= MOST_NODES else []
+
+    def _told(self, meeting: Meeting, live: frozenset[object]) -> list[tuple[Term, Term]]:
+        """For the few variables that stand for a flag: which value each of the two states gave it."""
+        found: list[tuple[Term, Term]] = []
+        for (bits, a, b), new in meeting.pairs.items():
+            sides = [as_term(a, bits), as_term(b, bits)]
+            if any(map(_is_code, sides)) and all(_is_code(side) or self._is_flag(side, live) for side in sides):
+                found.append((t.eq(new, sides[0]), t.eq(new, sides[1])))
+        return found if len(found) <= MOST_FLAGS else []
+
+    def _is_flag(self, side: Term, live: frozenset[object]) -> bool:
+        """Whether a value is a variable, or a choice by conditions, of which something is still known."""
+        return side in live if side.op == "var" else is_choice(side) and self._is_live(side, live)
+
+
+def _decided(terms: list[Term], live: frozenset[object]) -> list[Term]:
+    """A path in which variables that will be forgotten are what it says they are: of alternatives, those are left that
+    agree with the result that was tested (a call failed, or it did not)."""
+    known: dict[Term, Term] = {}
+    for term in terms:
+        if term.op == "eq":
+            value, variable = term.args if term.args[0].op == "const" else reversed(term.args)
+            if value.op == "const" and variable.op == "var" and variable not in live:
+                known[variable] = value
+    if not known or not any(term.op == "or" for term in terms):
+        return terms
+    apply = Substitution(known).apply
+    return [apply(term) if term.op == "or" else term for term in terms]
+
+
+def _named(pairs: Iterable[tuple[Value, Term]]) -> dict[Term, Term]:
+    """The new names of what paths speak of."""
+    names: dict[Term, Term] = {}
+    for value, new in pairs:
+        if isinstance(value, Term):
+            names.update(new_names(value, new))
+    return names
+
+
+def _is_code(value: Term) -> bool:
+    """Whether a value is a flag or, being small and negative, the number of an error."""
+    return value.op == "const" and (value.data < FLAG or (1 << value.width) - value.data <= LAST_ERROR)

@@ -1,0 +1,173 @@
+"""What stands for two values that meet: what tells most of both, and a fresh variable where nothing else does.
+
+In this order: the value itself, if both are the same, also if only their paths say so (`agreement`, `choices`); the
+same conditions on other variables (`in_terms_of_pairs`); null or one of a few addresses (`pointers`); a choice by a
+short condition that tells the two states apart (`gate`), for flags and for pointers that one way has got; the variable
+that stands for these two already; so many turns of a loop (`joined_counters`); an element of an array
+(`joined_places`); a fresh variable with its bounds (`joined_bounds`).
+"""
+
+from __future__ import annotations
+
+from mcveto.engines.domain import as_term, as_value
+from mcveto.engines.memory import ByteOf, Value
+from mcveto.engines.simulation.agreement import agreed
+from mcveto.engines.simulation.choices import are_of_one_flag, is_choice, renaming, settled, taken
+from mcveto.engines.simulation.gate import MOST_GATE, gate_of
+from mcveto.engines.simulation.in_terms_of_pairs import InTermsOfPairs
+from mcveto.engines.simulation.joined_bounds import counts_slowly, enclose
+from mcveto.engines.simulation.joined_counters import JoinedCounters
+from mcveto.engines.simulation.joined_places import JoinedPlaces
+from mcveto.engines.simulation.meeting import Meeting, Where
+from mcveto.logic import terms as t
+from mcveto.logic.substitute import Substitution
+from mcveto.logic.terms import Term
+
+# Bits of a register that holds the outcome of a comparison.
+FLAGS = 8
+
+
+class JoinedValues:
+    def __init__(self, meeting: Meeting) -> None:
+        self._meeting = meeting
+        self._setting = meeting.setting
+        self._first, self._second = meeting.first, meeting.second
+        self._gate = None if meeting.is_loop else gate_of(meeting.first.path.terms, meeting.second.path.terms)
+        self._kept_variables: set[object] | None = None
+        self._places = JoinedPlaces(meeting)
+        self._renamed = InTermsOfPairs(meeting)
+        self.counters = JoinedCounters(meeting)
+
+    def value(self, a: Value, b: Value, bits: int, where: Where) -> Value:
+        if a is b or (type(a) is int and a == b and type(b) is int):
+            return a
+        meeting = self._meeting
+        a, b = taken(a, self._first.path), taken(b, self._second.path)
+        decided = settled(a, self._first.path), settled(b, self._second.path)
+        if isinstance(decided[0], int) and decided[0] == decided[1]:
+            return decided[0]
+        if not meeting.is_loop:
+            a, b = decided
+            both = agreed(a, b, self._first.path, self._second.path)
+            if both is not None:
+                return both
+        if bits <= FLAGS or (is_choice(a) and is_choice(b)):
+            alike = self._alike(a, b, bits, where)
+            if alike is None:
+                alike = self._renamed.same(a, b)
+            if alike is not None:
+                return alike
+        are_choices = is_choice(a) and is_choice(b)
+        if not (are_choices and self._gate is not None):
+            listed = self._listed(a, b, bits, where)
+            if listed is not None:
+                return listed
+        if self._gate is not None and (
+            are_choices
+            or _are_flags(a, b, bits)
+            or are_of_one_flag(a, b)
+            or self._are_kept(a, b)
+            or self._is_pointer_got(a, b, bits)
+        ):
+            meeting.origin(where)
+            return as_value(t.ite(self._gate, as_term(a, bits), as_term(b, bits)))
+        found = meeting.pairs.get((bits, a, b))
+        split = self._renamed.split(a, b) if found is None and not meeting.is_loop else None
+        if split is not None:
+            sides = (self._side(*pair, bits, where) for pair in (split.if_true, split.if_false))
+            return as_value(t.ite(split.condition, *(as_term(side, bits) for side in sides)))
+        if found is None:
+            strided = self.counters.value(a, b, bits, where) if meeting.is_loop else None
+            if strided is None:
+                strided = self._places.strided(a, b, bits, where, self.value)
+            if strided is not None:
+                return strided
+            found = meeting.pairs[bits, a, b] = meeting.fresh(bits, where)
+            masks = self._setting.executor.masks
+            masks.note(found, masks.at_most(a, b))
+            may_guess = meeting.guesses or (
+                counts_slowly(a, b) and (where[0] == "register" or self._setting.on_stack(where[1]))
+            )
+            enclose(meeting, found, a, b, bits, may_guess)
+        return found
+
+    def _side(self, a: Value, b: Value, bits: int, where: Where) -> Value:
+        """What stands for one case of two choices by the same condition."""
+        if isinstance(a, int) and isinstance(b, int) and a != b:
+            gate = self._renamed.gate()
+            if gate is not None:
+                self._meeting.origin(where)
+                return as_value(t.ite(gate, t.const(a, bits), t.const(b, bits)))
+        return self.value(a, b, bits, where)
+
+    def _alike(self, a: Value, b: Value, bits: int, where: Where) -> Value | None:
+        """Two choices by the same conditions on other variables (the lock of this index, the lock of that one): the
+        same conditions on what stands for both, which registers may hold, too. Or the flags of two comparisons, of
+        which the paths tell how they came out."""
+        if isinstance(a, int) or isinstance(b, int) or a.op == "var" or b.op == "var" or a.op != b.op:
+            return None
+        meeting = self._meeting
+        has_bits = bits <= FLAGS and not meeting.is_loop
+        partners = renaming(a, b, has_bits) if len(t.postorder([a])) <= MOST_GATE else None
+        if partners is None:
+            return None
+        pairs = [(mine.width, mine, other) for mine, other in partners.items()]
+        known = [pair in meeting.pairs for pair in pairs]
+        # In a loop, what nothing else holds would not be recognised in the next turn; and a condition that tells the
+        # two states apart says more than a new name.
+        if not all(known) and (meeting.is_loop or (self._gate is not None and _are_flags(a, b, bits))):
+            return None
+        if bits > FLAGS and not any(known):
+            return None
+        names: dict[Term, Term] = {}
+        for pair in pairs:
+            if pair not in meeting.pairs:
+                meeting.pairs[pair] = meeting.fresh(pair[0], where)
+            names[pair[1]] = meeting.pairs[pair]
+        return as_value(Substitution(names).apply(a))
+
+    def _are_kept(self, a: Value, b: Value) -> bool:
+        """Two variables that both states hold elsewhere as well: which of them it is may matter, as with the lesser
+        and the greater of two indices."""
+        if isinstance(a, int) or isinstance(b, int) or a.op != "var" or b.op != "var":
+            return False
+        if self._kept_variables is None:
+            kept: set[object] = {v for n, v in self._first.registers.items() if self._second.registers.get(n) is v}
+            mine, others = self._first.memory.cells, self._second.memory.cells
+            kept.update(cell.word for at, cell in mine.items() if isinstance(cell, ByteOf) and others.get(at) == cell)
+            self._kept_variables = kept
+        return a in self._kept_variables and b in self._kept_variables
+
+    def _is_pointer_got(self, a: Value, b: Value, bits: int) -> bool:
+        """Whether only one of two ways gets a pointer, and the other leaves its place as it was: the result of the call
+        will tell which."""
+        pointers, first, second = self._setting.executor.pointers, self._first.path, self._second.path
+        if bits != self._setting.address_bits or not (is_variable(a) or is_variable(b)):
+            return False
+        return any(pointers.is_short(value, path) for value, path in ((a, first), (b, second)) if value != 0)
+
+    def _listed(self, a: Value, b: Value, bits: int, where: Where) -> Value | None:
+        """Null or one of a few addresses."""
+        meeting, pointers = self._meeting, self._setting.executor.pointers
+        if bits != self._setting.address_bits or not pointers.may_meet(a, b):
+            return None
+        known = meeting.pairs.get((bits, a, b))
+        if known is not None:
+            return known
+        values = pointers.together(a, b, (self._first.path, self._second.path), meeting.is_loop)
+        if values is None:
+            return None
+        found = meeting.pairs[bits, a, b] = meeting.fresh(bits, where)
+        meeting.bounds.append(pointers.listing(found, values))
+        return found
+
+
+def is_variable(value: Value) -> bool:
+    return isinstance(value, Term) and value.op == "var"
+
+
+def _are_flags(a: Value, b: Value, bits: int) -> bool:
+    """Whether two values are outcomes of comparisons, and short."""
+    if bits > FLAGS or is_variable(a) or is_variable(b):
+        return False
+    return len(t.postorder([value for value in (a, b) if isinstance(value, Term)])) <= MOST_GATE

@@ -1,0 +1,86 @@
+"""Two states that meet, and the variables that stand for what they hold.
+
+Where the values of two states differ, the joined state has a fresh variable: the same one wherever the same two values
+meet, so that equal values stay equal. What each of the two states has in its place is written down, for proofs, and so
+is what the joined state may say of it. Of a place that a join changed it is known which function that was in: it may
+have to be kept apart later.
+"""
+
+from __future__ import annotations
+
+from mcveto.engines.memory import Value
+from mcveto.engines.path import KeyTable
+from mcveto.engines.simulation.coarse_executor import CoarseExecutor
+from mcveto.engines.simulation.covering import Covering
+from mcveto.engines.simulation.turns import Turns
+from mcveto.engines.state import PathState
+from mcveto.logic.terms import Term
+from mcveto.program.program import Program
+
+# What may be a flag is less than this.
+FLAG = 16
+Where = tuple[object, ...]
+"""A register, or a word of memory with its address and size."""
+
+
+class Setting:
+    """What all meetings of states of one program have in common."""
+
+    def __init__(
+        self, program: Program, executor: CoarseExecutor, table: KeyTable, turns: Turns, covering: Covering
+    ) -> None:
+        self.program = program
+        self.space = program.space
+        self.address_bits = program.decoder.row.address_bits
+        self.executor = executor
+        self.unknowns = executor.unknowns
+        self.table = table
+        self.turns = turns
+        self.covering = covering
+        (pointer,) = program.decoder.layout.named(program.decoder.row.stack_pointer)
+        first = program.registers.get(pointer.cell.number)
+        self._stack = None if first is None else program.space.region_at(first - 1)
+
+    def on_stack(self, address: object) -> bool:
+        assert isinstance(address, int)
+        return self._stack is not None and self._stack.start <= address < self._stack.end
+
+
+class Meeting:
+    def __init__(
+        self,
+        setting: Setting,
+        first: PathState,
+        second: PathState,
+        is_loop: bool,
+        guesses: bool = True,
+        numbers: tuple[int, ...] = (),
+    ) -> None:
+        """`guesses`: whether bounds of all that a loop changes are guessed, not only of what counts slowly; a wrong
+        guess costs a turn. `numbers`: what the loop's end compares something with."""
+        self.setting = setting
+        self.first, self.second, self.is_loop = first, second, is_loop
+        self.guesses = guesses
+        self.numbers = numbers
+        self.pairs: dict[tuple[int, Value, Value], Term] = {}
+        self.indices: list[tuple[Term, Value, Value]] = []
+        """Variables that stand for what no register and no cell of the two states holds by itself."""
+        self.bounds: list[Term] = []
+        self.made: dict[Term, int] = {}
+        """New variables, and for how many words of memory they stand."""
+
+    def fresh(self, bits: int, where: Where) -> Term:
+        origin = self.origin(where)
+        unknowns = self.setting.unknowns
+        found = unknowns.fresh(bits)
+        self.made[found] = 0
+        unknowns.origins[found] = origin
+        return found
+
+    def origin(self, where: Where) -> tuple[object, ...]:
+        """The place, as one of a function, which differs from now on."""
+        place = self.second.place
+        origin = (*where, place.function if place is not None else 0)
+        unknowns = self.setting.unknowns
+        unknowns.first.setdefault(origin, unknowns.count)
+        return origin
