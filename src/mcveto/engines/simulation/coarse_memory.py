@@ -1,7 +1,8 @@
 """The memory of an abstract state: cells at constant addresses, and ranges of which nothing is known.
 
 A store through an address that is only bounded makes the bytes within its bounds unknown. What is read from an unknown
-place is a fresh variable, remembered until somebody may have written there: two reads of one place agree.
+place is a fresh variable, remembered until somebody may have written there: two reads of one place agree, also those of
+two states that have a way in common and have not made it unknown since.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 from mcveto.machine.address_space import AddressSpace
+
+# Ranges that became unknown one after the other.
+MOST_RANGES = 32
 
 
 class Unknowns:
@@ -28,6 +32,9 @@ class Unknowns:
         """How many there were when a join first made something else of a place."""
         self.bounds: set[Term] = set()
         """What joins guessed about them, and no branch decided."""
+        self.read: dict[tuple[int, int, int], Term] = {}
+        """What stands for the content of unknown places; by when they became unknown, address and size."""
+        self._epochs = 0
         self.is_recorded = True
         """Whether memories write down what they read and store, for a proof."""
 
@@ -35,17 +42,25 @@ class Unknowns:
         found = self.origins.get(variable)  # type: ignore[call-overload]
         return [found] if found is not None else self.shared.get(variable, [])  # type: ignore[call-overload]
 
+    def new_epoch(self) -> int:
+        self._epochs += 1
+        return self._epochs
+
     def fresh(self, bits: int) -> Term:
         self.count += 1
         return t.var(f"any!{self.count}", bits)
 
 
 class CoarseMemory(PathMemory):
-    __slots__ = ("_now_before", "introduced", "looked", "loose", "now", "start", "unknowns")
+    __slots__ = ("_epoch", "_later", "_now_before", "introduced", "looked", "loose", "now", "start", "unknowns")
 
     def __init__(self, space: AddressSpace, unknowns: Unknowns) -> None:
         super().__init__(space)
         self.unknowns = unknowns
+        self._epoch = unknowns.new_epoch()
+        self._later: tuple[tuple[int, int, int], ...] = ()
+        """Ranges that became unknown later, with their epochs, newest first: what is at a place that nobody has looked
+        at is the same until the next one."""
         self.looked: dict[tuple[Term, int], tuple[Term, int, int]] = {}
         """What was read through an address that is not constant, and from within which bounds."""
         self.start = t.memory(NOW, space.address_bits)
@@ -64,6 +79,7 @@ class CoarseMemory(PathMemory):
         twin.base, twin.clouds = self.base, self.clouds
         twin.cells, twin.dirty, twin.journal = dict(self.cells), {}, []
         twin.unknowns, twin.looked = self.unknowns, dict(self.looked)
+        twin._epoch, twin._later = self._epoch, self._later
         twin.start, twin.now, twin._now_before = self.start, self.now, self._now_before
         twin.introduced = dict(self.introduced)
         twin.loose = frozenset()
@@ -91,6 +107,16 @@ class CoarseMemory(PathMemory):
             self.introduced[variable] = t.load(self.now, address, size, self._big_endian)
         return variable
 
+    def _read_place(self, address: int, size: int) -> Term:
+        if self.unknowns.is_recorded:
+            return self.read_unknown(self._at(address), size)
+        epochs = (epoch for low, high, epoch in self._later if low < address + size and address < high)
+        key = next(epochs, self._epoch), address, size
+        found = self.unknowns.read.get(key)
+        if found is None:
+            found = self.unknowns.read[key] = self.unknowns.fresh(8 * size)
+        return found
+
     def _at(self, address: int) -> Term:
         return t.const(address, self._width)
 
@@ -103,7 +129,7 @@ class CoarseMemory(PathMemory):
     def load(self, address: int, size: int) -> Value:
         places = [(address + i) & self._mask for i in range(size)]
         if size > 1 and self.clouds and all(place not in self.cells and self.unknown(place) for place in places):
-            word = self.read_unknown(self._at(address), size)
+            word = self._read_place(address, size)
             for i, place in enumerate(places):
                 self.cells[place] = ByteOf(word, size - 1 - i if self._big_endian else i)
             return word
@@ -112,7 +138,7 @@ class CoarseMemory(PathMemory):
     def byte(self, address: int) -> Cell:
         cell = self.cells.get(address)
         if cell is None and self.unknown(address):
-            cell = self.cells[address] = ByteOf(self.read_unknown(self._at(address), 1), 0)
+            cell = self.cells[address] = ByteOf(self._read_place(address, 1), 0)
         return super().byte(address) if cell is None else cell
 
     def store(self, address: int, value: Value, size: int) -> None:
@@ -192,6 +218,14 @@ class CoarseMemory(PathMemory):
             for where in [where for where in cells if any(low <= where < high for low, high in ranges)]:
                 del cells[where]
         self.clouds = united([*self.clouds, *ranges])
+        self._begin_epoch(ranges)
+
+    def _begin_epoch(self, ranges: Sequence[tuple[int, int]]) -> None:
+        epoch = self.unknowns.new_epoch()
+        older = (item for item in self._later if not any(low <= item[0] and item[1] <= high for low, high in ranges))
+        self._later = (*((low, high, epoch) for low, high in ranges), *older)
+        if len(self._later) > MOST_RANGES:
+            self._epoch, self._later = epoch, ()
 
     def forget_read(
         self,
