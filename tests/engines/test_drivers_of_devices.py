@@ -136,6 +136,35 @@ def test_where_a_path_has_been_since_a_flag_changed() -> None:
     assert places_since_change((5, None, held), edges, {1}) == {(pc, None) for pc in range(1, 6)}
 
 
+LOCKS = """\
+lock_saving:
+	cmpl	$0, 4(%ebx)
+	jne	reached
+	movl	$1, 4(%ebx)
+	movl	$1, 8(%ebx)
+	ret
+lock_plain:
+	cmpl	$0, 4(%ebx)
+	jne	reached
+	movl	$1, 4(%ebx)
+	movl	$0, 8(%ebx)
+	ret
+unlock_saving:
+	cmpl	$0, 4(%ebx)
+	je	reached
+	cmpl	$0, 8(%ebx)
+	je	reached
+	movl	$0, 4(%ebx)
+	ret
+unlock_plain:
+	cmpl	$0, 4(%ebx)
+	je	reached
+	cmpl	$0, 8(%ebx)
+	jne	reached
+	movl	$0, 4(%ebx)
+	ret
+"""
+
 # Four devices of 16 bytes: flags, held, how it was taken. Bit 1 of the flags says how a device is locked, and what
 # gives the lock back must agree with that.
 DEVICES = """
@@ -167,37 +196,79 @@ DEVICES = """
 .Lplain_again:
 	call	unlock_plain
 	jmp	.Lrequest
-lock_saving:
-	cmpl	$0, 4(%ebx)
-	jne	reached
-	movl	$1, 4(%ebx)
-	movl	$1, 8(%ebx)
-	ret
-lock_plain:
-	cmpl	$0, 4(%ebx)
-	jne	reached
-	movl	$1, 4(%ebx)
-	movl	$0, 8(%ebx)
-	ret
-unlock_saving:
-	cmpl	$0, 4(%ebx)
-	je	reached
-	cmpl	$0, 8(%ebx)
-	je	reached
-	movl	$0, 4(%ebx)
-	ret
-unlock_plain:
-	cmpl	$0, 4(%ebx)
-	je	reached
-	cmpl	$0, 8(%ebx)
-	jne	reached
-	movl	$0, 4(%ebx)
-	ret
+LOCKS
 	.data
 	.p2align 4
 devices:
 	.space 64
-"""
+""".replace("LOCKS\n", LOCKS)
+
+# Two of these devices: a request is for one of them, or for all that have bit 2 set. States that have taken the lock of
+# one by an index, and by a bit of an input, meet.
+ALL_DEVICES = """
+	call	choice
+	andl	$7, %eax
+	movl	%eax, devices
+	call	choice
+	andl	$7, %eax
+	movl	%eax, devices+16
+.Lrequest:
+	call	choice
+	andl	$1, %eax
+	shll	$4, %eax
+	leal	devices(%eax), %ebx
+	call	choice
+	testb	$1, %al
+	je	.Lone
+	call	all
+	jmp	.Lrequest
+.Lone:
+	call	one
+	jmp	.Lrequest
+one:
+	testb	$2, (%ebx)
+	je	.Lplain
+	call	lock_saving
+	jmp	.Llocked
+.Lplain:
+	call	lock_plain
+.Llocked:
+	incl	12(%ebx)
+	call	choice
+	testb	$8, %al
+	je	.Lshort
+	movl	%eax, 12(%ebx)
+.Lshort:
+	testb	$AGAIN, (%ebx)
+	je	.Lplain_again
+	call	unlock_saving
+	ret
+.Lplain_again:
+	call	unlock_plain
+	ret
+all:
+	xorl	%esi, %esi
+.Lnext:
+	leal	devices(%esi), %ebx
+	testb	$4, (%ebx)
+	je	.Lfree
+	call	lock_plain
+.Lfree:
+	incl	12(%ebx)
+	testb	$4, (%ebx)
+	je	.Ldone
+	call	unlock_plain
+.Ldone:
+	addl	$16, %esi
+	cmpl	$32, %esi
+	jne	.Lnext
+	ret
+LOCKS
+	.data
+	.p2align 4
+devices:
+	.space 32
+""".replace("LOCKS\n", LOCKS)
 
 # A text of up to 26 bytes is filled two bytes a turn, and what is left over by itself; a lock lies behind it.
 UNROLLED = """
@@ -301,6 +372,8 @@ posted:
     [
         (MODES.replace("AGAIN", "movl %eax,"), "proved"),
         (MODES.replace("AGAIN", "notl"), "violated"),
+        (ALL_DEVICES.replace("AGAIN", "2"), "proved"),
+        (ALL_DEVICES.replace("AGAIN", "4"), "violated"),
         (DEVICES.replace("AGAIN", "2"), "proved"),
         (DEVICES.replace("AGAIN", "4"), "violated"),
         (UNROLLED.replace("LONGEST", "26"), "proved"),
