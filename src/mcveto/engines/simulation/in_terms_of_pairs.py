@@ -1,10 +1,10 @@
-"""Two values that are the same once both are said in terms of the variables that stand for other pairs.
+"""Two values that depend on the same condition, once both are said in terms of variables that stand for other pairs.
 
 One state has the index of a device in a variable i, and its lock is held if i = 0; the other has read it as a bit of an
 input, and the lock is held if the bit is not set. The joined state has a variable n for the two indices: what was i in
-the first state, and the bit, as a number, in the second. Said of n, the lock is held if n = 0 in both. And if
-it is remembered as `i = 0 ? 1 : before` here and as `bit ? 0 : 1` there, it is `n = 0 ? 1 : m`, where m stands for what
-differs. What tells the two states apart is found in the same way.
+the first state, and the bit, as a number, in the second. Said of n, the lock is held if n = 0 in both. And if how it
+was taken is `i = 0 ? 1 : before` here and `bit ? 0 : 1` there, it is `n = 0 ? 1 : m`, where m stands for what differs
+(Shannon's expansion). What tells the two states apart is found in the same way.
 """
 
 from __future__ import annotations
@@ -33,14 +33,6 @@ class InTermsOfPairs:
         self._meant: tuple[dict[Term, Term], dict[Term, Term]] = ({}, {})
         self._known = (0, 0)
         self._gate: list[Term | None] | None = None
-
-    def same(self, a: Value, b: Value) -> Value | None:
-        """A term that has the value of `a` in every state of the first, and that of `b` in every one of the second."""
-        if isinstance(a, int) or isinstance(b, int):
-            return None
-        self._learn()
-        first, second = (Substitution(names).apply(side) for names, side in zip(self._names, (a, b), strict=True))
-        return as_value(first) if first is second else None
 
     def split(self, a: Value, b: Value) -> Split | None:
         """A condition that decides both values, and what they are if it holds and if it does not."""

@@ -1,10 +1,10 @@
 """What stands for two values that meet: what tells most of both, and a fresh variable where nothing else does.
 
 In this order: the value itself, if both are the same, also if only their paths say so (`agreement`, `choices`); the
-same conditions on other variables (`in_terms_of_pairs`); null or one of a few addresses (`pointers`); a choice by a
-short condition that tells the two states apart (`gate`), for flags and for pointers that one way has got; the variable
-that stands for these two already; so many turns of a loop (`joined_counters`); an element of an array
-(`joined_places`); a fresh variable with its bounds (`joined_bounds`).
+same conditions on other variables; null or one of a few addresses (`pointers`); a choice by a short condition that
+tells the two states apart (`gate`), for flags and for pointers that one way has got; the variable that stands for these
+two already; what stands for both cases of a condition that decides both (`in_terms_of_pairs`); so many turns of a loop
+(`joined_counters`); an element of an array (`joined_places`); a fresh variable with its bounds (`joined_bounds`).
 """
 
 from __future__ import annotations
@@ -53,8 +53,6 @@ class JoinedValues:
                 return both
         if bits <= FLAGS or (is_choice(a) and is_choice(b)):
             alike = self._alike(a, b, bits, where)
-            if alike is None:
-                alike = self._renamed.same(a, b)
             if alike is not None:
                 return alike
         are_choices = is_choice(a) and is_choice(b)
