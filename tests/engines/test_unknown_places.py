@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from mcveto.engines.simulation.coarse_memory import MOST_RANGES, CoarseMemory, Unknowns
 from mcveto.logic.terms import Term
-from mcveto.machine.address_space import AddressSpace, RegionSpec
-from mcveto.machine.memory import READ, WRITE
+from mcveto.machine.address_space import AddressSpace
+from mcveto.machine.memory import READ, WRITE, RegionSpec
 
 START, SIZE = 0x1000, 16
 
