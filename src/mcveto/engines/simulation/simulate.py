@@ -34,7 +34,8 @@ from mcveto.engines.recheck import recheck
 from mcveto.engines.simulation.activation import Activation
 from mcveto.engines.simulation.apart import Item, KeptApart, changed
 from mcveto.engines.simulation.arrivals import settle
-from mcveto.engines.simulation.checkpoints import Begun, Checkpoint, Key, Refined, Slot, addresses, again, callers, left
+from mcveto.engines.simulation.asking import Asking, Doubt
+from mcveto.engines.simulation.checkpoints import Checkpoint, Key, Refined, Slot, addresses, again, left
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import Unknowns
 from mcveto.engines.simulation.covering import Covering
@@ -48,7 +49,7 @@ from mcveto.engines.simulation.representatives import RunExecutor
 from mcveto.engines.simulation.since_change import flags_of, places_since_change
 from mcveto.engines.simulation.summaries import FEWEST_BLOCKS, Replay, Summaries, edges_of, outside
 from mcveto.engines.simulation.turns import Turns
-from mcveto.engines.state import Calls, PathState, Place
+from mcveto.engines.state import PathState, Place
 from mcveto.machine.pcode import Transfer
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
@@ -86,9 +87,6 @@ DEEPEST_RECURSION = 12
 LONG_TURN = 20_000
 # Of the time left, to ask again what a proof rests on.
 SHARE_OF_RECHECK = 0.3
-# Variables, and the part of all of them, that were made lately.
-LATELY = 5000
-SHARE_OF_LATELY = 10
 
 
 @contextmanager
@@ -140,9 +138,7 @@ class Simulation:
         self._exits = ExitTests()
         self._relevance = Relevance(program, code.fixed_block)
         self._asks_all = False
-        self._asked: set[int] = set()
-        """Functions of which every branch is asked about."""
-        self._begun: dict[tuple[Calls, int], Begun] = {}
+        self._asking = Asking(self._order, self._relevance, self._unknowns)
         self._executor.matters = self._matters
         self._executor.asks_all = self._asks_all_about
         self._pool: list[tuple[tuple[int, ...], int, Key]] = []
@@ -166,7 +162,6 @@ class Simulation:
         """Functions of which summaries are being made, outermost first."""
         self._pushed = 0
         self._executed: set[int] = set()
-        self._function_at: dict[int, int] = {}
         self._deciding: dict[int, frozenset[int]] = {}
         """Of blocks, which of their loads decide whether a target is reached next."""
 
@@ -223,7 +218,7 @@ class Simulation:
         point = Checkpoint(
             self._unknowns.count, slots, dict(self._heads), dict(self._joined), dict(self._open),
             dict(self._executor.gaps), len(self._edges), len(self._replays), self._executor.recorder.upcoming,
-            self._executor.instructions, self._summaries.met, dict(self._begun),
+            self._executor.instructions, self._summaries.met, dict(self._asking.begun),
         )  # fmt: skip
         kept.append(point)
         if len(kept) > MOST_CHECKPOINTS:
@@ -241,7 +236,7 @@ class Simulation:
         del self._edges[last.steps :]
         del self._replays[last.replays :]
         self._executor.recorder.back(last.nodes)
-        self._begun = dict(last.begun)
+        self._asking.begun = dict(last.begun)
         self._summaries.back(last.met)
         self._slots, self._pool = {}, []
         for key, slot in last.slots.items():
@@ -261,7 +256,7 @@ class Simulation:
         return self._branch_matters(place) or self._may_be_only_turn(place)
 
     def _asks_all_about(self, state: PathState) -> bool:
-        return self._asks_all or (state.place is not None and state.place.function in self._asked)
+        return self._asks_all or (state.place is not None and state.place.function in self._asking.functions)
 
     def _may_be_only_turn(self, place: Place) -> bool:
         """Whether a branch decides if a loop has a second turn: what an unrolled loop leaves over often has none, and
@@ -309,7 +304,7 @@ class Simulation:
             slot.state = again(slot.state)
         state = slot.state
         node: Node = key[1:]  # type: ignore[assignment]
-        self._note_begun(state)
+        self._asking.note(state)
         address = row.code_address(state.pc)
         if address in program.targets:
             return self._hit(state, node, f"{address:#x}")
@@ -327,7 +322,6 @@ class Simulation:
         source = state.place.pc if state.place is not None else state.pc
         around = state.place.loops if state.place is not None else ()
         function = state.place.function if state.place is not None else 0
-        self._function_at[state.pc] = function
         frame = state.calls
         self._executor.forked = False
         self._executor.deciding = self._loads_that_decide(state)
@@ -390,7 +384,7 @@ class Simulation:
         known = graph.place(source)[1]
         self._order.note_jumps(successors[0], source, [to.pc for to in successors])
         if self._executor.activation is None and graph.place(source)[1] != known:
-            begun = self._when_begun(state.calls, state.place.function)
+            begun = self._asking.when_begun(state.calls, state.place.function)
             if not self._is_far_back(begun):
                 raise Refined(begun)
 
@@ -401,7 +395,12 @@ class Simulation:
         place = state.place
         assert place is not None and state.calls is not None
         function = place.function
-        if self._unknowns.is_recorded or not self._summarises or function in self._asked or function in self._apart.of:
+        if (
+            self._unknowns.is_recorded
+            or not self._summarises
+            or function in self._asking.functions
+            or function in self._apart.of
+        ):
             return None
         if len(self._order.function(function).blocks()) < FEWEST_BLOCKS:
             return None
@@ -572,15 +571,13 @@ class Simulation:
             forgotten = self._apart.forgotten(state, self._unknowns, self._queries.table)
             if forgotten is not None:
                 if self._is_far_back(forgotten[1]):
-                    self._ask_around(state, place)  # much less is done again
-                    self._ask_since_change(state, node, place)
+                    self._ask_nearby(state, node, place)  # much less is done again
                 found = self._glance(state, node, forgotten[1])
                 if found is not None:
                     return found
                 self._keep_apart(forgotten[0])
                 raise Refined(forgotten[1])
-        self._ask_around(state, place)
-        self._ask_since_change(state, node, place)
+        self._ask_nearby(state, node, place)
         self._searches += 1
         if self._searches <= MOST_SEARCHES:
             seconds = self._time_to_search(SHARE_OF_SEARCH)
@@ -615,7 +612,7 @@ class Simulation:
         makes a target unreachable; if that was done already, with every branch asked about."""
         if self._summarises and self._replays:
             self._summarises = False
-            self._asked.clear()
+            self._asking.functions.clear()
         else:
             self._asks_all = True
             self._summaries.drop(lambda summary: True)
@@ -656,69 +653,25 @@ class Simulation:
         found = search.run(self._first, edges, node, seconds, most_blocks, least, inputs)
         return self._with_statistics(found) if found is not None else None
 
-    def _ask_around(self, state: PathState, hit: Key) -> None:
-        """From now on asks about every branch of the functions that were entered lately and led here: what is forgotten
-        where a target seems to be reached was mostly forgotten nearby. Functions of which every branch is asked about
-        anyway are left alone: everybody calls them, and their summaries are good. Nothing if that was done before."""
-        if self._asks_all:
+    def _ask(self, doubt: Doubt | None, hit: Key) -> None:
+        """From now on asks about every branch of these functions; nothing if there is none."""
+        if doubt is None:
             return
-        now = self._unknowns.count
-        earliest = now - max(LATELY, now // SHARE_OF_LATELY)
-        functions: set[int] = set()
-        serial = None
-        place, calls = state.place, state.calls
-        while place is not None and calls is not None:
-            begun = self._when_begun(calls, place.function)
-            if begun < earliest:
-                break
-            if place.function not in self._asked and not self._relevance.all_matter(self._order, place.function):
-                functions.add(place.function)
-                serial = begun
-            place, calls = place.caller, calls.parent
-        if serial is not None:
-            self._ask_about(functions, hit, serial)
-
-    def _ask_since_change(self, state: PathState, node: Node, hit: Key) -> None:
-        """The same for the functions that were left since a flag got the value that it has here: where a lock that is
-        still held shows when the next request comes, whoever forgot it has returned."""
-        number_of = {number for number, _ in self._apart.of.get(None, ())}
-        first = flags_of(self._apart.values(self._first), number_of)
-        if self._asks_all or flags_of(node[2], number_of) == first:
-            return
-        edges = [*self._edges, *edges_of(self._replays, self._apart.items)]
-        around = {*callers(state.place)}
-        begun: dict[int, int] = {}
-        for pc, calls in places_since_change(node, edges, number_of):
-            function = self._function_at.get(pc)
-            if function is None or function in self._asked or function in around:
-                continue
-            if calls is not None and not self._relevance.all_matter(self._order, function):
-                serial = self._when_begun(calls, function)
-                begun[function] = min(begun.get(function, serial), serial)
-        if begun:
-            self._ask_about({*begun}, hit, min(begun.values()))
-
-    def _note_begun(self, state: PathState) -> None:
-        """A call is made anew in each turn of a loop around it, but not when another state that is kept apart enters it
-        in the same turn."""
-        place = state.place
-        if state.calls is None or place is None:
-            return
-        call = state.calls, place.function
-        known = self._begun.get(call)
-        if known is None or (state.pc == place.function and known.caller != place.caller):
-            self._begun[call] = Begun(self._unknowns.count, place.caller)
-
-    def _when_begun(self, calls: Calls | None, function: int) -> int:
-        """How many variables there were when a call was made last."""
-        known = self._begun.get((calls, function)) if calls is not None else None
-        return known.serial if known is not None else 0
-
-    def _ask_about(self, functions: set[int], hit: Key, serial: int) -> None:
-        self._asked |= functions
+        functions = doubt.functions
+        self._asking.functions |= functions
         self._summaries.drop(lambda summary: not functions.isdisjoint(summary.functions))
         del self._hits[hit]
-        raise Refined(serial)
+        raise Refined(doubt.serial)
+
+    def _ask_nearby(self, state: PathState, node: Node, hit: Key) -> None:
+        if self._asks_all:
+            return
+        self._ask(self._asking.around(state), hit)
+        number_of = {number for number, _ in self._apart.of.get(None, ())}
+        first = flags_of(self._apart.values(self._first), number_of)
+        if flags_of(node[2], number_of) != first:
+            edges = [*self._edges, *edges_of(self._replays, self._apart.items)]
+            self._ask(self._asking.since_change(state, places_since_change(node, edges, number_of)), hit)
 
     def _suspicion(self) -> str:
         return "".join(f"; {reason}" for reason in [*self._open][:1])
