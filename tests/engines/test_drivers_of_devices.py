@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +15,7 @@ from mcveto.engines.path import Path as Conditions
 from mcveto.engines.simulation.agreement import agreed
 from mcveto.engines.simulation.choices import are_of_one_flag, settled
 from mcveto.engines.simulation.elements import common_summands, trailing_zeros
+from mcveto.engines.simulation.joined_bounds import _common_bits
 from mcveto.engines.simulation.simulate import simulate
 from mcveto.engines.simulation.since_change import places_since_change
 from mcveto.engines.simulation.value_ranges import bounds_of
@@ -63,6 +66,34 @@ def test_what_a_length_is_compared_with_bounds_its_parts() -> None:
     assert bounds_of(t.extract(X, 5, 1), path) == (1, 13)
     assert bounds_of(t.extract(X, 5, 2), path) == (0, 6)
     assert bounds_of(t.extract(X, 5, 1), conditions(t.bnot(t.extract(X, 5, 5)))) == (0, 15)
+
+
+@given(st.integers(0, 255), st.integers(0, 255), st.integers(0, 255))
+def test_what_counts_down_bounds_what_counts_up(start: int, least: int, most: int) -> None:
+    left = t.sub(number(start), X)
+    low, high = bounds_of(X, conditions(t.ule(number(least), left), t.ule(left, number(most))))
+    assert all(low <= value <= high for value in range(256) if least <= (start - value) % 256 <= most)
+
+
+def test_what_is_left_of_six() -> None:
+    assert bounds_of(X, conditions(t.ult(t.sub(number(6), X), number(7)))) == (0, 6)
+    assert bounds_of(X, conditions(t.ult(t.sub(number(200), X), number(10)))) == (191, 200)
+
+
+def test_a_bit_that_both_have_set() -> None:
+    mode, new = t.var("mode", 5), t.var("new", 32)
+    is_set = t.extract(mode, 3, 3)
+    plain, added = t.zext(mode, 32), t.zext(t.bor(mode, t.const(8, 5)), 32)
+
+    def said(first: list[t.Term], a: t.Term | int, b: t.Term | int) -> list[t.Term]:
+        meeting: Any = SimpleNamespace(
+            first=SimpleNamespace(path=conditions(*first)), second=SimpleNamespace(path=conditions())
+        )
+        return [*_common_bits(meeting, new, a, b)]
+
+    assert said([is_set], plain, added) == [t.extract(new, 3, 3)]
+    assert said([], plain, added) == [] and said([t.bnot(is_set)], plain, added) == []
+    assert said([], 12, added) == [t.extract(new, 3, 3)] and said([], 4, added) == []
 
 
 def test_a_number_that_is_the_other_sides_value() -> None:

@@ -8,6 +8,7 @@ as SMT-LIB text; `second` asks both about everything. An obligation that nobody 
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -107,19 +108,24 @@ def _check_place(number: int) -> Result:
 def refuted(obligation: Obligation, effort: Effort) -> str:
     """ "unsat" if the obligation holds, "sat" if it does not, "unknown" if nobody can tell.
 
-    Each way of asking is tried shortly before any is given all the time: most obligations are easy for one of them."""
+    Each way of asking is tried shortly before any is given all the time: most obligations are easy for one of them. In
+    haste, the time is for all ways together, twice."""
+    end = time.monotonic() + (2 * effort.timeout if effort.hasty else math.inf)
     if any(formula is False for formula in obligation.formulas):
         return "unsat"
     formulas = tuple(formula for formula in obligation.formulas if formula is not True)
     obligation = replace(obligation, formulas=formulas if effort.second else divided(formulas, _rewritten))
     for turn, seconds in enumerate((0.02, 0.1, *(max(0.1, share * effort.timeout) for share in (0.02, 0.06, 1)))):
-        if not effort.second and is_refuted(obligation.formulas, min(seconds, effort.timeout)):
+        seconds = min(seconds, effort.timeout, end - time.monotonic())
+        if seconds <= 0:
+            break
+        if not effort.second and is_refuted(obligation.formulas, seconds):
             return "unsat"
         for make in (z3.SimpleSolver, z3.Solver):
             if turn == 1 and make is z3.Solver and not effort.second and _is_equal_as_polynomials(formulas):
                 return "unsat"
             solver = make()
-            if (answer := _z3(obligation, solver, min(seconds, effort.timeout))) != "unknown":
+            if (answer := _z3(obligation, solver, seconds)) != "unknown":
                 return _bitwuzla(solver.to_smt2(), effort.timeout) if effort.second and answer == "unsat" else answer
         # Not all bytes that are known may have been stated: only a refutation counts.
         if _bitwuzla(solver.to_smt2(), max(0.05, seconds if turn < 4 else 0.3 * seconds)) == "unsat":

@@ -8,6 +8,8 @@ does not hold of the next turn is dropped when that is joined.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mcveto.engines.memory import Value
 from mcveto.engines.simulation.meeting import Meeting
 from mcveto.engines.simulation.turns import thresholds
@@ -68,6 +70,29 @@ def enclose(meeting: Meeting, new: Term, a: Value, b: Value, bits: int, may_gues
     meeting.bounds.append(t.ule(new, t.const(high, bits)))
     if low:
         meeting.bounds.append(t.ule(t.const(low, bits), new))
+    if high <= NARROW[-1]:
+        meeting.bounds += _common_bits(meeting, new, a, b)
+
+
+def _common_bits(meeting: Meeting, new: Term, a: Value, b: Value) -> Iterator[Term]:
+    """Bits that both sides have set, one of them as in `mode | 8`; the other's path may say so."""
+    for value, other, path in ((a, b, meeting.second.path), (b, a, meeting.first.path)):
+        for index in _bits_set(value):
+            bit = t.const(other >> index & 1, 1) if isinstance(other, int) else t.extract(other, index, index)
+            if bit is t.TRUE or path.holds(bit):
+                yield t.extract(new, index, index)
+
+
+def _bits_set(value: Value) -> Iterator[int]:
+    """The bits that a row of pieces has set, whatever the others are."""
+    row = value.args[0] if isinstance(value, Term) and value.op == "zext" else value
+    if isinstance(row, int) or row.op != "concat":
+        return
+    top = row.width
+    for piece in row.args:
+        top -= piece.width
+        if piece.op == "const":
+            yield from (top + index for index in range(piece.width) if piece.data >> index & 1)
 
 
 def _is_positive(meeting: Meeting, value: Value, state: PathState) -> bool:

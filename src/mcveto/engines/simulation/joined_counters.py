@@ -62,7 +62,9 @@ class JoinedCounters:
         if pair not in pairs:
             unknowns = self._setting.unknowns
             pairs[pair] = unknowns.fresh(turn.width)
-            self._setting.turns.add(pairs[pair])
+            turns = self._setting.turns
+            turns.add(pairs[pair])
+            turns.ends[pairs[pair]] = turns.ends.get(turn, frozenset())
             unknowns.shared[pairs[pair]] = unknowns.shared.get(turn, [])
         return pairs[pair]
 
@@ -113,6 +115,9 @@ class JoinedCounters:
         for turn in self._turn_of.values():
             for start, step in self._began:
                 if start.width <= turn.width:
+                    if start.op == "const":
+                        ends = self._setting.turns.ends
+                        ends[turn] = ends.get(turn, frozenset()) | {start.data // step}
                     size, wide = t.const(step, turn.width), t.zext(start, turn.width)
                     said.append((t.ult(t.mul(turn, size), wide), t.ult(size, wide)))
         implied = self._setting.covering.implied

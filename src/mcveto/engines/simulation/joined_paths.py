@@ -107,7 +107,8 @@ class JoinedPaths:
                 continue
             now = Substitution({key: values[key][0] for key in turns or changed})
             # A guess that was too close comes to rest at one of the numbers behind it.
-            wider = wider_bounds(term, meeting.numbers) if meeting.guesses else ()
+            ends = (number for turn in turns for number in meeting.setting.turns.ends.get(turn, ()))
+            wider = wider_bounds(term, {*meeting.numbers, *ends}) if meeting.guesses else ()
             held = next(
                 (bound for bound in (term, *wider) if self._covering.implied(meeting.second, now.apply(bound))), None
             )

@@ -32,6 +32,8 @@ class Turns:
 
     def __init__(self) -> None:
         self._known: set[Term] = set()
+        self.ends: dict[Term, frozenset[int]] = {}
+        """After how many turns something that counts down is 0: a bound that is closer may have to be given up."""
 
     def add(self, variable: Term) -> None:
         self._known.add(variable)

@@ -190,10 +190,13 @@ def _limit(term: Term, low: int, high: int, limits: Limits) -> None:
     limits[term] = (max(low, old[0]), min(high, old[1]))
     if term.op == "extract":
         limits.parts.setdefault(term.args[0], set()).add(term)
-    if term.op == "lin" and len(term.args) == 1 and term.data[0][0] == 1 and low <= high:
-        # x + c within bounds: so is x, where nothing wraps around.
-        size = 1 << term.width
-        inner = ((low - term.data[1]) % size, (high - term.data[1]) % size)
+    size = 1 << term.width
+    if term.op == "lin" and len(term.args) == 1 and term.data[0][0] in (1, size - 1) and low <= high:
+        # x + c or c - x within bounds: so is x, where nothing wraps around.
+        ends = (low - term.data[1], high - term.data[1])
+        if term.data[0][0] != 1:
+            ends = (-ends[1], -ends[0])
+        inner = (ends[0] % size, ends[1] % size)
         least, greatest = limits.get(term.args[0], (0, size - 1))
         if inner[0] <= inner[1]:
             _limit(term.args[0], *inner, limits)
