@@ -8,7 +8,6 @@ as SMT-LIB text; `second` asks both about everything. An obligation that nobody 
 from __future__ import annotations
 
 import itertools
-import math
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -92,8 +91,7 @@ def _check_place(number: int) -> Result:
     checker, effort, deadline = _shared
     count = 0
     try:
-        for obligation in obligations_of(checker, number):
-            count += 1
+        for count, obligation in enumerate(obligations_of(checker, number), 1):
             if (left := deadline - time.monotonic()) <= 0:
                 return f"not all obligations were looked at in {effort.seconds:.0f} s", "unknown", count
             answer = refuted(obligation, replace(effort, timeout=min(effort.timeout, left)))
@@ -110,22 +108,19 @@ def refuted(obligation: Obligation, effort: Effort) -> str:
 
     Each way of asking is tried shortly before any is given all the time: most obligations are easy for one of them. In
     haste, the time is for all ways together, twice."""
-    end = time.monotonic() + (2 * effort.timeout if effort.hasty else math.inf)
+    end = time.monotonic() + (2 if effort.hasty else 100) * effort.timeout
     if any(formula is False for formula in obligation.formulas):
         return "unsat"
     formulas = tuple(formula for formula in obligation.formulas if formula is not True)
     obligation = replace(obligation, formulas=formulas if effort.second else divided(formulas, _rewritten))
     for turn, seconds in enumerate((0.02, 0.1, *(max(0.1, share * effort.timeout) for share in (0.02, 0.06, 1)))):
-        seconds = min(seconds, effort.timeout, end - time.monotonic())
-        if seconds <= 0:
-            break
+        seconds = max(0.01, min(seconds, effort.timeout, end - time.monotonic()))
         if not effort.second and is_refuted(obligation.formulas, seconds):
             return "unsat"
         for make in (z3.SimpleSolver, z3.Solver):
             if turn == 1 and make is z3.Solver and not effort.second and _is_equal_as_polynomials(formulas):
                 return "unsat"
-            solver = make()
-            if (answer := _z3(obligation, solver, seconds)) != "unknown":
+            if (answer := _z3(obligation, solver := make(), seconds)) != "unknown":
                 return _bitwuzla(solver.to_smt2(), effort.timeout) if effort.second and answer == "unsat" else answer
         # Not all bytes that are known may have been stated: only a refutation counts.
         if _bitwuzla(solver.to_smt2(), max(0.05, seconds if turn < 4 else 0.3 * seconds)) == "unsat":
