@@ -156,6 +156,25 @@ def test_a_store_to_one_of_a_few_cells(simulation: Simulation, held: list[Term],
             assert evaluated(assigned, number(now) if isinstance(now, int) else now) == evaluated(assigned, expected)
 
 
+@pytest.mark.parametrize("forgetful", [0, 1])
+def test_what_one_way_has_read_before_a_place_changed_is_not_what_is_there_now(
+    simulation: Simulation, forgetful: int
+) -> None:
+    place = CELLS[0]
+    start = simulation._executor.initial()
+    start.memory.forget(place, place + 4)  # type: ignore[attr-defined]
+    sides = [start.fork(start.pc, dict(start.registers), start.memory.copy(), None) for _ in range(2)]
+    register = registers(simulation)[0]
+    kept = sides[forgetful].memory.load(place, 4)
+    sides[forgetful].registers[register] = kept
+    sides[forgetful].memory.forget(place, place + 4)  # type: ignore[attr-defined]
+    sides[1 - forgetful].registers[register] = number(1).data
+    sides[0].path.add(t.eq(X, number(0)))
+    sides[1].path.add(t.ne(X, number(0)))
+    joined = simulation._joins.joined(sides[0], sides[1], is_loop=False)
+    assert joined.memory.load(place, 4) is not kept
+
+
 def test_a_lock_that_is_given_back_is_free_whatever_its_index(simulation: Simulation) -> None:
     memory = simulation._executor.initial().memory
     assert isinstance(memory, CoarseMemory)

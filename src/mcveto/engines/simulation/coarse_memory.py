@@ -2,7 +2,7 @@
 
 A store through an address that is only bounded makes the bytes within its bounds unknown. What is read from an unknown
 place is a fresh variable, remembered until somebody may have written there: two reads of one place agree, also those of
-two states that have a way in common and have not made it unknown since.
+two states that have a way in common and have neither made it unknown nor met others since.
 """
 
 from __future__ import annotations
@@ -218,14 +218,19 @@ class CoarseMemory(PathMemory):
             for where in [where for where in cells if any(low <= where < high for low, high in ranges)]:
                 del cells[where]
         self.clouds = united([*self.clouds, *ranges])
-        self._begin_epoch(ranges)
+        self._become_unknown(ranges)
 
-    def _begin_epoch(self, ranges: Sequence[tuple[int, int]]) -> None:
+    def begin_epoch(self) -> None:
+        """What is at any place that nobody has looked at gets another name from now on. Where states meet it must: one
+        may remember by the old name what was there before, the other what is there now."""
+        self._epoch, self._later = self.unknowns.new_epoch(), ()
+
+    def _become_unknown(self, ranges: Sequence[tuple[int, int]]) -> None:
         epoch = self.unknowns.new_epoch()
         older = (item for item in self._later if not any(low <= item[0] and item[1] <= high for low, high in ranges))
         self._later = (*((low, high, epoch) for low, high in ranges), *older)
         if len(self._later) > MOST_RANGES:
-            self._epoch, self._later = epoch, ()
+            self.begin_epoch()
 
     def forget_read(
         self,

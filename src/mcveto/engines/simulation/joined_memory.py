@@ -34,6 +34,7 @@ class JoinedMemory:
         first, second = meeting.first.memory, meeting.second.memory
         assert isinstance(first, CoarseMemory) and isinstance(second, CoarseMemory)
         result = second.copy()
+        result.begin_epoch()
         result.clouds = united([*first.clouds, *second.clouds])
         result.looked = {key: value for key, value in second.looked.items() if first.looked.get(key) == value}
         mine, others = first.cells, second.cells
