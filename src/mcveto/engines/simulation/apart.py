@@ -1,8 +1,8 @@
 """What is kept apart: places whose values are part of where a state is, so that states that differ in them do not join.
 
 A place is a cell of memory, a ghost, or a register within one function. It may have a few values; one with many is a
-counter, and is joined like any other. Which places these are, other than the states of a property, is found while
-simulating; it decides how much is known, never what is true.
+counter, and is joined like any other; so is a flag that does not matter now (`guards`). Which places these are, other
+than the states of a property, is found while simulating; it decides how much is known, never what is true.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from mcveto.engines.path import KeyTable
 from mcveto.engines.simulation.coarse_memory import Unknowns
 from mcveto.engines.simulation.directed import Values
+from mcveto.engines.simulation.guards import Flag, Guards
 from mcveto.engines.state import PathState
 from mcveto.logic.terms import Term
 from mcveto.program.program import Program
@@ -34,6 +35,7 @@ class KeptApart:
         self.of: dict[int | None, list[tuple[int, Item]]] = {}
         """By function, None for all: what is kept apart there, with its number."""
         self._values: dict[Item, set[object]] = {}
+        self.guards = Guards()
         for name in map(state_cell, range(len(added))):
             if name in added:
                 self.add(("register", layout.by_name[name].number, None))
@@ -50,15 +52,18 @@ class KeptApart:
         values: list[tuple[int, object]] = [(-1, _known(state.registers.get(self.stack_pointer)))]
         for owner in (None, function):
             for number, item in self.of.get(owner, ()):
-                if item[0] == "memory":
-                    value: object = state.memory.load(item[1], item[2])  # type: ignore[arg-type]
+                value: object
+                if self.guards.is_idle(flag_of(item), state):
+                    value = "?"
+                elif item[0] == "memory":
+                    value = state.memory.load(item[1], item[2])  # type: ignore[arg-type]
                 else:
                     value = state.registers.get(item[1])  # type: ignore[call-overload]
                 values.append((number, self._few(item, value, is_real)))
         return tuple(values)
 
     def _few(self, item: Item, value: object, is_real: bool) -> object:
-        if isinstance(value, Term):
+        if isinstance(value, Term) or value == "?":
             return "?"
         seen = self._values.setdefault(item, set())
         if len(seen) < MOST_VALUES and not is_real:
@@ -73,7 +78,7 @@ class KeptApart:
                 continue
             joined = sorted((v for v in table.of(term) if unknowns.origins_of(v)), key=lambda v: -v.serial)  # type: ignore[union-attr]
             for item in (self.place_of(origin) for variable in joined for origin in unknowns.origins_of(variable)):
-                if item not in self.items:
+                if item not in self.items or self.guards.has(flag_of(item)):
                     # What was joined there earlier would still be one state.
                     return item, min(number for other, number in first.items() if self.place_of(other) == item)
         return None
@@ -89,6 +94,12 @@ class KeptApart:
     def on_stack(self, address: object) -> bool:
         assert isinstance(address, int)
         return self.stack is not None and self.stack.start <= address < self.stack.end
+
+
+def flag_of(item: Item) -> Flag | None:
+    """Where an item is, if it is in memory and the same in all functions."""
+    kind, *where, function = item
+    return tuple(where) if kind == "memory" and function is None else None  # type: ignore[return-value]
 
 
 def changed(before: Values, after: Values) -> bool:

@@ -46,6 +46,11 @@ def are_of_one_flag(a: Value, b: Value) -> bool:
     return ways[0] is not None and bool(ways[0]) and ways[0] == ways[1] and "ite" in (_op(a), _op(b))
 
 
+def are_ways(a: Value, b: Value) -> bool:
+    """Whether two values are choices between constants and variables, or one of these."""
+    return _ways(a) is not None and _ways(b) is not None
+
+
 def _op(value: Value) -> str:
     return "const" if isinstance(value, int) else value.op
 

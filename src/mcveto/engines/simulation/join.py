@@ -8,6 +8,8 @@ Registers come first, then memory (`joined_values`, `joined_memory`), then what 
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from mcveto.engines.memory import Value
 from mcveto.engines.path import KeyTable, Path
 from mcveto.engines.simulation.arrivals import joined_arrivals, settle
@@ -26,9 +28,15 @@ from mcveto.program.program import Program
 
 class Joins:
     def __init__(
-        self, program: Program, executor: CoarseExecutor, table: KeyTable, turns: Turns, covering: Covering
+        self,
+        program: Program,
+        executor: CoarseExecutor,
+        table: KeyTable,
+        turns: Turns,
+        covering: Covering,
+        flags: Container[object],
     ) -> None:
-        self._setting = Setting(program, executor, table, turns, covering)
+        self._setting = Setting(program, executor, table, turns, covering, flags)
         self._executor = executor
         self._layout = program.decoder.layout
         self._table = table
@@ -60,17 +68,15 @@ class Joins:
         )  # fmt: skip
         settle(second)  # what was read just now
         settle(first)
-        is_recorded = self._executor.unknowns.is_recorded
-        if is_recorded:
+        values.counters.guess_bounds()
+        for term in self._paths.conjuncts(meeting, self._live(result)):
+            result.path.add(term)
+        if self._executor.unknowns.is_recorded:
             named = [*((new, a, b) for (_, a, b), new in meeting.pairs.items()), *meeting.indices]
             result.arrivals = joined_arrivals(second, ((new, b) for new, _, b in [*named, *memories.absorbed]))
             if not meeting.is_loop:
                 others = joined_arrivals(first, ((new, a) for new, a, _ in named))
                 result.arrivals = (*others, *result.arrivals)
-        values.counters.guess_bounds()
-        for term in self._paths.conjuncts(meeting, self._live(result)):
-            result.path.add(term)
-        if is_recorded:
             self._forget_names(result)
         memories.note_loose(result)
         return result

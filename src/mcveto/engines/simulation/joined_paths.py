@@ -13,9 +13,11 @@ from collections.abc import Iterable
 from mcveto.engines.domain import as_term
 from mcveto.engines.memory import Value
 from mcveto.engines.simulation.choices import MOST_NODES, is_choice
+from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.simulation.in_terms_of_pairs import new_names
 from mcveto.engines.simulation.meeting import FLAG, Meeting, Setting
 from mcveto.engines.simulation.turns import wider_bounds
+from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
@@ -52,7 +54,11 @@ class JoinedPaths:
         if meeting.is_loop:
             result += self._kept_bounds(meeting, first, live)
         else:
-            result += self._alternatives(meeting, rest_first, rest_second, live)
+            bounds = self._bounds_of_one_side(meeting, rest_first, rest_second, live)
+            rest_first, rest_second = (
+                [term for term in rest if term not in bounds] for rest in (rest_first, rest_second)
+            )
+            result += [*bounds, *self._alternatives(meeting, rest_first, rest_second, live)]
         self._unknowns.bounds.update(meeting.bounds)
         return list(dict.fromkeys([*result, *meeting.bounds]))
 
@@ -118,6 +124,38 @@ class JoinedPaths:
                     result.append(renamed_term)
         return result
 
+    def _bounds_of_one_side(
+        self, meeting: Meeting, first: list[Term], second: list[Term], live: frozenset[object]
+    ) -> dict[Term, None]:
+        """Upper bounds of variables that only one of the two states mentions, and the joined one in a choice between
+        both: whatever they are in the other, 0 will do. Not so with what is defined by others, as remainders are, or by
+        the call that is followed; but what that said at its entry is true in both."""
+        activation = meeting.setting.executor.activation
+        said = activation.general.said if activation is not None else ()
+        found = {
+            term: None for term in (*first, *second) if _is_upper_bound(term) and term in said and term.args[0] in live
+        }
+        sides = ((first, meeting.second, 0), (second, meeting.first, 1))
+        for terms, other, side in sides:
+            bounded = [term for term in terms if _is_upper_bound(term) and self._is_only_a_name(term.args[0], live)]
+            mentioned = self._mentioned(other) if bounded else frozenset()
+            for term in bounded:
+                variable = term.args[0]
+                if variable not in mentioned:
+                    found[term] = None
+                    meeting.indices.append((variable, *((variable, 0) if side == 0 else (0, variable))))
+        return found
+
+    def _is_only_a_name(self, variable: Term, live: frozenset[object]) -> bool:
+        """Whether the joined state still mentions a variable, which a join has made."""
+        return variable in live and variable in self._unknowns.origins
+
+    def _mentioned(self, state: PathState) -> frozenset[object]:
+        memory = state.memory
+        assert isinstance(memory, CoarseMemory)
+        values = [value for value in state.registers.values() if isinstance(value, Term)]
+        return frozenset().union(*map(self._table.of, (*values, *memory.words(), *state.path.terms)))
+
     def _alternatives(
         self, meeting: Meeting, first: list[Term], second: list[Term], live: frozenset[object]
     ) -> list[Term]:
@@ -178,6 +216,10 @@ def _named(pairs: Iterable[tuple[Value, Term]]) -> dict[Term, Term]:
         if isinstance(value, Term):
             names.update(new_names(value, new))
     return names
+
+
+def _is_upper_bound(term: Term) -> bool:
+    return term.op == "ult" and term.args[0].op == "var" and term.args[1].op == "const"
 
 
 def _is_code(value: Term) -> bool:

@@ -3,16 +3,19 @@
 In this order: the value itself, if both are the same, also if only their paths say so (`agreement`, `choices`); the
 same conditions on other variables; null or one of a few addresses (`pointers`); a choice by a short condition that
 tells the two states apart (`gate`), for flags and for pointers that one way has got; the variable that stands for these
-two already; what stands for both cases of a condition that decides both (`in_terms_of_pairs`); so many turns of a loop
-(`joined_counters`); an element of an array (`joined_places`); a fresh variable with its bounds (`joined_bounds`).
+two already; what stands for both cases of a condition that decides both (`in_terms_of_pairs`); a row of flags, one by
+one; so many turns of a loop (`joined_counters`); an element of an array (`joined_places`); a fresh variable with its
+bounds (`joined_bounds`).
 """
 
 from __future__ import annotations
 
+from functools import reduce
+
 from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import ByteOf, Value
 from mcveto.engines.simulation.agreement import agreed
-from mcveto.engines.simulation.choices import are_of_one_flag, is_choice, renaming, settled, taken
+from mcveto.engines.simulation.choices import are_of_one_flag, are_ways, is_choice, renaming, settled, taken
 from mcveto.engines.simulation.gate import MOST_GATE, gate_of
 from mcveto.engines.simulation.in_terms_of_pairs import InTermsOfPairs
 from mcveto.engines.simulation.joined_bounds import counts_slowly, enclose
@@ -64,6 +67,7 @@ class JoinedValues:
             are_choices
             or _are_flags(a, b, bits)
             or are_of_one_flag(a, b)
+            or (self._setting.is_flag(where) and are_ways(a, b))
             or self._are_kept(a, b)
             or self._is_pointer_got(a, b, bits)
         ):
@@ -74,6 +78,10 @@ class JoinedValues:
         if split is not None:
             sides = (self._side(*pair, bits, where) for pair in (split.if_true, split.if_false))
             return as_value(t.ite(split.condition, *(as_term(side, bits) for side in sides)))
+        if found is None and bits <= FLAGS and not meeting.is_loop:
+            row = self._bit_by_bit(a, b, bits, where)
+            if row is not None:
+                return row
         if found is None:
             strided = self.counters.value(a, b, bits, where) if meeting.is_loop else None
             if strided is None:
@@ -83,8 +91,10 @@ class JoinedValues:
             found = meeting.pairs[bits, a, b] = meeting.fresh(bits, where)
             masks = self._setting.executor.masks
             masks.note(found, masks.at_most(a, b))
-            may_guess = meeting.guesses or (
-                counts_slowly(a, b) and (where[0] == "register" or self._setting.on_stack(where[1]))
+            may_guess = (
+                meeting.guesses
+                or self._setting.is_flag(where)
+                or (counts_slowly(a, b) and (where[0] == "register" or self._setting.on_stack(where[1])))
             )
             enclose(meeting, found, a, b, bits, may_guess)
         return found
@@ -123,6 +133,18 @@ class JoinedValues:
                 meeting.pairs[pair] = meeting.fresh(pair[0], where)
             names[pair[1]] = meeting.pairs[pair]
         return as_value(Substitution(names).apply(a))
+
+    def _bit_by_bit(self, a: Value, b: Value, bits: int, where: Where) -> Value | None:
+        """A row of flags of which some are the same in both states, and not only numbers: of these, nothing is lost.
+        Compilers keep several conditions in one register of flags."""
+        mine, others = ([t.extract(as_term(side, bits), at, at) for at in reversed(range(bits))] for side in (a, b))
+        pairs = list(zip(mine, others, strict=True))
+        if all(bit is not other or bit.op == "const" for bit, other in pairs):
+            return None
+        return as_value(reduce(t.concat, [self._bit(*pair, where) for pair in pairs]))
+
+    def _bit(self, a: Term, b: Term, where: Where) -> Term:
+        return as_term(self.value(as_value(a), as_value(b), 1, where), 1)
 
     def _are_kept(self, a: Value, b: Value) -> bool:
         """Two variables that both states hold elsewhere as well: which of them it is may matter, as with the lesser

@@ -8,6 +8,8 @@ have to be kept apart later.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from mcveto.engines.memory import Value
 from mcveto.engines.path import KeyTable
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
@@ -27,8 +29,15 @@ class Setting:
     """What all meetings of states of one program have in common."""
 
     def __init__(
-        self, program: Program, executor: CoarseExecutor, table: KeyTable, turns: Turns, covering: Covering
+        self,
+        program: Program,
+        executor: CoarseExecutor,
+        table: KeyTable,
+        turns: Turns,
+        covering: Covering,
+        flags: Container[object],
     ) -> None:
+        """`flags`: places, with their sizes, that decide about a target."""
         self.program = program
         self.space = program.space
         self.address_bits = program.decoder.row.address_bits
@@ -37,6 +46,7 @@ class Setting:
         self.table = table
         self.turns = turns
         self.covering = covering
+        self._flags = flags
         (pointer,) = program.decoder.layout.named(program.decoder.row.stack_pointer)
         first = program.registers.get(pointer.cell.number)
         self._stack = None if first is None else program.space.region_at(first - 1)
@@ -44,6 +54,9 @@ class Setting:
     def on_stack(self, address: object) -> bool:
         assert isinstance(address, int)
         return self._stack is not None and self._stack.start <= address < self._stack.end
+
+    def is_flag(self, where: Where) -> bool:
+        return where[0] == "memory" and where[1:] in self._flags
 
 
 class Meeting:

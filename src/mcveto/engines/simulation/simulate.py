@@ -32,7 +32,7 @@ from mcveto.engines.order import Order
 from mcveto.engines.queries import Queries
 from mcveto.engines.recheck import recheck
 from mcveto.engines.simulation.activation import Activation
-from mcveto.engines.simulation.apart import Item, KeptApart, changed
+from mcveto.engines.simulation.apart import Item, KeptApart, changed, flag_of
 from mcveto.engines.simulation.arrivals import settle
 from mcveto.engines.simulation.asking import Asking, Doubt
 from mcveto.engines.simulation.checkpoints import Checkpoint, Key, Refined, Slot, addresses, again, left
@@ -43,6 +43,7 @@ from mcveto.engines.simulation.deciding_flags import deciding, flags_among
 from mcveto.engines.simulation.directed import MOST_BLOCKS, DirectedSearch, Node
 from mcveto.engines.simulation.exit_tests import ExitTests
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
+from mcveto.engines.simulation.guards import Flag
 from mcveto.engines.simulation.join import Joins
 from mcveto.engines.simulation.relevance import Relevance
 from mcveto.engines.simulation.representatives import RunExecutor
@@ -133,7 +134,9 @@ class Simulation:
         self._runner.share(code, self._executor)
         turns = Turns()
         self._covering = Covering(program, self._executor, self._queries.table, turns)
-        self._joins = Joins(program, self._executor, self._queries.table, turns, self._covering)
+        self._joins = Joins(
+            program, self._executor, self._queries.table, turns, self._covering, self._apart.guards.first
+        )
         self._order = Order(code.fixed_block, True, program.decoder.row.mode_mask, code.end_before)
         self._exits = ExitTests()
         self._relevance = Relevance(program, code.fixed_block)
@@ -326,6 +329,7 @@ class Simulation:
         self._executor.forked = False
         self._executor.deciding = self._loads_that_decide(state)
         self._executor.decided, self._executor.decided_among = set(), set()
+        flags_set = self._apart.guards.set_in(state) if self._executor.deciding else frozenset()
         self._executor.watched = None
         activation = self._executor.activation
         if activation is not None:
@@ -360,11 +364,11 @@ class Simulation:
         if activation is not None:
             activation.executed(here, function, footprint)
         if self._executor.decided:
-            self._guess_apart(self._executor.decided)
-        elif self._executor.decided_among and not self._apart.items:
+            self._guess_apart(self._executor.decided, flags_set)
+        elif self._executor.decided_among:
             # The lock of one of several devices. What else is looked at beside it (how it was taken) has a value that
             # depends on which device it is; by that, states are not kept apart from the beginning.
-            self._guess_apart(self._executor.decided_among)
+            self._guess_apart(self._executor.decided_among, flags_set, only_noted=bool(self._apart.items))
         if self._executor.forked:
             graph, ways = self._order.function(function), (*moved, *returned)
             is_end = self._relevance.is_target
@@ -434,7 +438,7 @@ class Simulation:
 
     def _summarise(self, state: PathState, function: int) -> bool:
         """Follows a call from a general state; whether that gave a summary."""
-        general = self._summaries.general(state)
+        general = self._summaries.general(state, self._apart.guards.idle_cells(state))
         if general is None:
             return False
         executor = self._executor
@@ -496,18 +500,26 @@ class Simulation:
             self._deciding[place.pc] = deciding(block)
         return self._deciding[place.pc]
 
-    def _guess_apart(self, loaded: set[int]) -> None:
+    def _guess_apart(self, loaded: set[int], others: frozenset[Flag], only_noted: bool = False) -> None:
         """A flag that decides about a target will have to be kept apart: nothing need be done again, if it is from
-        the beginning."""
+        the beginning. `others`: the flags that are set."""
         flags = [*flags_among(loaded, self._program.space, self._first.memory)]
-        known = len(self._apart.items)
-        for start, size in flags if len(flags) <= MOST_GUESSED else ():
-            item: Item = ("memory", start, size, None)
-            if item in self._apart.items or self._apart.on_stack(start):
-                continue
-            if all(self._apart.place_of(origin) != item for origin in self._unknowns.first):
+        guards = self._apart.guards
+        guards.note(flags, self._first)
+        is_new = False
+        for flag in flags if len(flags) <= MOST_GUESSED and not only_noted else ():
+            item: Item = ("memory", *flag, None)
+            if item in self._apart.items:
+                if guards.narrow(flag, others):
+                    self._summaries.kept_apart(item)
+                    is_new = True
+            elif not self._apart.on_stack(flag[0]) and all(
+                self._apart.place_of(origin) != item for origin in self._unknowns.first
+            ):
+                guards.begin(flag, others)
                 self._keep_apart(item)
-        if len(self._apart.items) > known:
+                is_new = True
+        if is_new:
             self._name_heads_again()
 
     def _name_heads_again(self) -> None:
@@ -677,7 +689,10 @@ class Simulation:
         return "".join(f"; {reason}" for reason in [*self._open][:1])
 
     def _keep_apart(self, item: Item) -> None:
-        self._apart.add(item)
+        if item in self._apart.items:
+            self._apart.guards.free(flag_of(item))
+        else:
+            self._apart.add(item)
         self._summaries.kept_apart(item)
 
     # Ends.

@@ -167,16 +167,17 @@ class Summaries:
 
     # Making one.
 
-    def general(self, state: PathState) -> General | None:
-        """The general state of a call; None if its stack is nowhere."""
+    def general(self, state: PathState, idle: set[int]) -> General | None:
+        """The general state of a call; None if its stack is nowhere. `idle`: cells that are kept apart, but not now."""
         pointer = state.registers.get(self._frames.pointer)
         if self._frames.base is None or pointer is None or not self._frames.is_placed(pointer):
             return None
         assert state.place is not None
         # Where that failed, too little may have been known.
         is_strict = state.place.function in self._failures
-        loose = () if is_strict else self._loose - self._flags
-        limits = {} if is_strict else {word: most for word, most in self._limits.items() if word not in self._flags}
+        flags = self._flags - idle
+        loose = () if is_strict else self._loose - flags
+        limits = {} if is_strict else {word: most for word, most in self._limits.items() if word not in flags}
         executor = self._executor
         return General(
             self._program, self._frames, executor.unknowns, executor.pointers, executor.masks, state, loose, limits
