@@ -205,7 +205,7 @@ class General:
         for start, end in outside:
             general.clouds += tuple((a, b) for a, b in ((start, min(end, low)), (max(start, high), end)) if a < b)
         # Nothing is known of what is not said below: neither of the frame, nor of frames around it.
-        general.clouds = tuple(sorted({*general.clouds, (frames.base - REACH, frames.base + REACH)}))
+        general.clouds = united([*general.clouds, (frames.base - REACH, frames.base + REACH)])
         if loose:
             general.clouds = united([*general.clouds, *((where, where + 1) for where in loose)])
         width = frames.bits // 8

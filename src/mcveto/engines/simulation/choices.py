@@ -8,7 +8,7 @@ instead: its terms would grow with every store, and joins would give them new na
 
 from __future__ import annotations
 
-from mcveto.engines.domain import as_value
+from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import Value
 from mcveto.engines.path import Path
 from mcveto.logic import terms as t
@@ -115,6 +115,23 @@ def taken(value: Value, path: Path) -> Value:
         else:
             break
     return value
+
+
+def all_taken(value: Value, path: Path) -> Value:
+    """A value in which every choice is what was chosen, if the path says which: also one that is part of a row."""
+    value = taken(value, path)
+    if isinstance(value, int) or value.op == "var":
+        return value
+    terms = t.postorder([value])
+    if len(terms) > MOST_NODES:
+        return value
+    chosen: dict[Term, Term] = {}
+    for term in terms:
+        if term.op == "ite":
+            way = as_term(taken(term, path), term.width)
+            if way is not term:
+                chosen[term] = Substitution(chosen).apply(way)
+    return as_value(Substitution(chosen).apply(value)) if chosen else value
 
 
 def settled(value: Value, path: Path) -> Value:

@@ -7,7 +7,9 @@ two states that have a way in common and have neither made it unknown nor met ot
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 
 from mcveto.engines.memory import ByteOf, Cell, PathMemory, Value, united
 from mcveto.engines.record import NOW
@@ -121,14 +123,17 @@ class CoarseMemory(PathMemory):
         return t.const(address, self._width)
 
     def unknown(self, address: int) -> bool:
-        return any(low <= address < high for low, high in self.clouds)
+        at = bisect_right(self.clouds, address, key=itemgetter(0)) - 1
+        return at >= 0 and address < self.clouds[at][1]
 
     def is_open(self, address: int) -> bool:
         return address not in self.cells and self.unknown(address)
 
     def load(self, address: int, size: int) -> Value:
+        if size == 1 or not self.clouds or address in self.cells:
+            return super().load(address, size)
         places = [(address + i) & self._mask for i in range(size)]
-        if size > 1 and self.clouds and all(place not in self.cells and self.unknown(place) for place in places):
+        if all(place not in self.cells and self.unknown(place) for place in places):
             word = self._read_place(address, size)
             for i, place in enumerate(places):
                 self.cells[place] = ByteOf(word, size - 1 - i if self._big_endian else i)

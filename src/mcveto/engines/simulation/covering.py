@@ -12,12 +12,13 @@ from itertools import accumulate
 from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import Value
 from mcveto.engines.merge import _word
-from mcveto.engines.path import KeyTable
-from mcveto.engines.simulation.choices import settled
+from mcveto.engines.path import KeyTable, Path
+from mcveto.engines.simulation.choices import all_taken, settled
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.simulation.elements import element_of, index_of
 from mcveto.engines.simulation.turns import Turns
+from mcveto.engines.simulation.value_ranges import bounds_of
 from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
@@ -41,7 +42,7 @@ class Covering:
     def implied(self, state: PathState, term: Term) -> bool:
         from mcveto.engines.queries import No
 
-        if term is t.TRUE or state.path.holds(term):
+        if term is t.TRUE or state.path.holds(term) or _is_within_bounds(term, state.path):
             return True
         opposite = t.bnot(term)
         return self._executor.possible.model(state.path, opposite, state.model) is No.UNSAT
@@ -55,12 +56,20 @@ class Covering:
         tables = self._executor._tables
 
         def match(a: Value, b: Value, bits: int) -> bool:
+            if a is not b:
+                b = all_taken(b, new.path)
             if isinstance(a, int):
                 return settled(b, new.path) == a
+            if a.op == "zext" and a.args[0].op == "concat":
+                whole = as_term(b, bits)
+                width = a.args[0].width
+                if t.extract(whole, bits - 1, width) is not t.const(0, bits - width):
+                    return False
+                a, b = a.args[0], as_value(t.extract(whole, width - 1, 0))
             if a.op == "concat":
                 cuts = accumulate(part.width for part in reversed(a.args))
                 pieces = zip(reversed(a.args), cuts, strict=True)
-                whole = as_term(b, bits)
+                whole = as_term(b, a.width)
                 cut = [(part, t.extract(whole, end - 1, end - part.width)) for part, end in pieces]
                 return all(match(part, as_value(piece), part.width) for part, piece in cut)
             element = element_of(a)
@@ -107,7 +116,7 @@ class Covering:
         for a_term, b, bits in later:
             if any(key in names and names[key] is not key for key in self._table.of(a_term)):
                 a_term = replace(a_term)
-            if a_term is not as_term(b, bits):
+            if a_term is not as_term(b, bits) and all_taken(a_term, new.path) != b:
                 return None
         if any(name in tables and names.get(name, name) is not name for name in names):
             return None
@@ -143,6 +152,16 @@ class Covering:
             if now.op != "const" or now.data >= divisor:
                 return False
         return True
+
+
+def _is_within_bounds(term: Term, path: Path) -> bool:
+    """Whether bounds that are read off terms say what a comparison with a number says: most do, and need no solver."""
+    if term.op != "ult":
+        return False
+    less, greater = term.args
+    if greater.op == "const":
+        return bounds_of(less, path)[1] < int(greater.data)
+    return less.op == "const" and bounds_of(greater, path)[0] > int(less.data)
 
 
 def _within(cloud: tuple[int, int], clouds: tuple[tuple[int, int], ...]) -> bool:

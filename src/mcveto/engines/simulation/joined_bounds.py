@@ -53,6 +53,8 @@ def enclose(meeting: Meeting, new: Term, a: Value, b: Value, bits: int, may_gues
             # An index that is masked stays below the same number. What has grown, other than from a constant, is
             # masked, or at least a byte or half a word that was widened: in such steps, bounds come to rest.
             is_at_rest = high_b <= high_a or isinstance(a, int)
+            if not is_at_rest and _counts(a, b, high_a, high_b):
+                return
             masked = setting.executor.masks.at_most(a, b)
             limits = NARROW if masked is None else (masked, *NARROW)
             limit = high if is_at_rest else min(limit for limit in limits if high <= limit)
@@ -72,6 +74,14 @@ def enclose(meeting: Meeting, new: Term, a: Value, b: Value, bits: int, may_gues
         meeting.bounds.append(t.ule(t.const(low, bits), new))
     if high <= NARROW[-1]:
         meeting.bounds += _common_bits(meeting, new, a, b)
+
+
+def _counts(a: Value, b: Value, high_a: int, high_b: int) -> bool:
+    """Whether what has grown from one turn to the next will not come to rest: a sum with what it was before, or what
+    went beyond a byte other than to the end of a mask."""
+    if isinstance(b, Term) and b.op == "lin" and any(atom is a for atom in b.args):
+        return True
+    return high_a >= NARROW[0] and high_b & (high_b + 1) != 0
 
 
 def _common_bits(meeting: Meeting, new: Term, a: Value, b: Value) -> Iterator[Term]:

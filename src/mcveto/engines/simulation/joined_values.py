@@ -3,14 +3,15 @@
 In this order: the value itself, if both are the same, also if only their paths say so (`agreement`, `choices`); the
 same conditions on other variables; null or one of a few addresses (`pointers`); a choice by a short condition that
 tells the two states apart (`gate`), for flags and for pointers that one way has got; the variable that stands for these
-two already; what stands for both cases of a condition that decides both (`in_terms_of_pairs`); a row of flags, one by
-one; so many turns of a loop (`joined_counters`); an element of an array (`joined_places`); a fresh variable with its
+two already; what stands for both cases of a condition that decides both (`in_terms_of_pairs`); a row of flags, piece by
+piece; so many turns of a loop (`joined_counters`); an element of an array (`joined_places`); a fresh variable with its
 bounds (`joined_bounds`).
 """
 
 from __future__ import annotations
 
 from functools import reduce
+from itertools import accumulate, pairwise
 
 from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import ByteOf, Value
@@ -78,8 +79,8 @@ class JoinedValues:
         if split is not None:
             sides = (self._side(*pair, bits, where) for pair in (split.if_true, split.if_false))
             return as_value(t.ite(split.condition, *(as_term(side, bits) for side in sides)))
-        if found is None and bits <= FLAGS and not meeting.is_loop:
-            row = self._bit_by_bit(a, b, bits, where)
+        if found is None and (bits > FLAGS or not meeting.is_loop):
+            row = self._row(a, b, bits, where)
             if row is not None:
                 return row
         if found is None:
@@ -134,17 +135,25 @@ class JoinedValues:
             names[pair[1]] = meeting.pairs[pair]
         return as_value(Substitution(names).apply(a))
 
-    def _bit_by_bit(self, a: Value, b: Value, bits: int, where: Where) -> Value | None:
-        """A row of flags of which some are the same in both states, and not only numbers: of these, nothing is lost.
-        Compilers keep several conditions in one register of flags."""
-        mine, others = ([t.extract(as_term(side, bits), at, at) for at in reversed(range(bits))] for side in (a, b))
-        pairs = list(zip(mine, others, strict=True))
-        if all(bit is not other or bit.op == "const" for bit, other in pairs):
+    def _row(self, a: Value, b: Value, bits: int, where: Where) -> Value | None:
+        """A row of conditions of which some are the same in both states, and not only numbers: of these, nothing is
+        lost. Compilers keep several conditions in one register of flags, and save all such registers in one word."""
+        if isinstance(a, int) or isinstance(b, int):
             return None
-        return as_value(reduce(t.concat, [self._bit(*pair, where) for pair in pairs]))
-
-    def _bit(self, a: Term, b: Term, where: Where) -> Term:
-        return as_term(self.value(as_value(a), as_value(b), 1, where), 1)
+        cuts = _cuts(a) | _cuts(b) if bits > FLAGS else set(range(bits + 1))
+        pieces: list[tuple[Term, Term]] = []
+        is_same = True
+        for low, high in pairwise(sorted(cuts)):
+            mine, other = (t.extract(side, high - 1, low) for side in (a, b))
+            if not (is_same or mine is other):  # what differs side by side differs as one
+                mine, other = t.concat(mine, pieces[-1][0]), t.concat(other, pieces.pop()[1])
+            is_same = mine is other
+            pieces.append((mine, other))
+        if all(mine is not other or mine.op == "const" for mine, other in pieces):
+            return None
+        values = [(self.value(as_value(a), as_value(b), a.width, where), a.width) for a, b in pieces]
+        joined = [as_term(value, width) for value, width in values]
+        return as_value(reduce(t.concat, reversed(joined)))
 
     def _are_kept(self, a: Value, b: Value) -> bool:
         """Two variables that both states hold elsewhere as well: which of them it is may matter, as with the lesser
@@ -180,6 +189,13 @@ class JoinedValues:
         found = meeting.pairs[bits, a, b] = meeting.fresh(bits, where)
         meeting.bounds.append(pointers.listing(found, values))
         return found
+
+
+def _cuts(value: Term) -> set[int]:
+    """Where the pieces of a row begin, and where it ends."""
+    row = value.args[0] if value.op == "zext" else value
+    parts = row.args if row.op == "concat" else (row,)
+    return {value.width, *accumulate((part.width for part in reversed(parts)), initial=0)}
 
 
 def is_variable(value: Value) -> bool:
