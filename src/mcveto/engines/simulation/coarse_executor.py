@@ -357,11 +357,12 @@ class CoarseExecutor(Executor):
                 for cell in cells:
                     self._accesses.store_perhaps(cell, size)
             stored = as_term(value, 8 * size)
+            chosen = [cell for cell in cells if are_flags and isinstance(memory.load(cell, size), Term)]
             memory.store_chosen(address, stored, cells, misses)
-            for cell in cells if are_flags else ():
+            for cell in chosen:
                 # A lock that is given back by another name is free again: then that is all there is to know.
-                now = as_term(memory.load(cell, size), 8 * size)
-                if now.op != "const" and self._is_always(now, stored):
+                now = memory.load(cell, size)
+                if isinstance(now, Term) and choices.is_choice(now) and self._is_always(now, stored):
                     memory.put(cell, stored)
             return
         regions = self._program.space.regions

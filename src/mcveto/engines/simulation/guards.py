@@ -20,6 +20,8 @@ Flag = tuple[int, int]
 
 class Guards:
     def __init__(self) -> None:
+        self.deciding: set[int] = set()
+        """Bytes that were read to decide about a target, flags or not."""
         self.first: dict[Flag, int] = {}
         """Flags that decided, kept apart or not, and what they are at the start."""
         self._of: dict[Flag, frozenset[Flag]] = {}

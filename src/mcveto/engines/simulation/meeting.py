@@ -37,7 +37,7 @@ class Setting:
         covering: Covering,
         flags: Container[object],
     ) -> None:
-        """`flags`: places, with their sizes, that decide about a target."""
+        """`flags`: the bytes that decide about a target."""
         self.program = program
         self.space = program.space
         self.address_bits = program.decoder.row.address_bits
@@ -56,7 +56,7 @@ class Setting:
         return self._stack is not None and self._stack.start <= address < self._stack.end
 
     def is_flag(self, where: Where) -> bool:
-        return where[0] == "memory" and where[1:] in self._flags
+        return where[0] == "memory" and where[1] in self._flags
 
 
 class Meeting:

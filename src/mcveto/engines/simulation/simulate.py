@@ -135,7 +135,7 @@ class Simulation:
         turns = Turns()
         self._covering = Covering(program, self._executor, self._queries.table, turns)
         self._joins = Joins(
-            program, self._executor, self._queries.table, turns, self._covering, self._apart.guards.first
+            program, self._executor, self._queries.table, turns, self._covering, self._apart.guards.deciding
         )
         self._order = Order(code.fixed_block, True, program.decoder.row.mode_mask, code.end_before)
         self._exits = ExitTests()
@@ -505,6 +505,7 @@ class Simulation:
         the beginning. `others`: the flags that are set."""
         flags = [*flags_among(loaded, self._program.space, self._first.memory)]
         guards = self._apart.guards
+        guards.deciding |= loaded
         guards.note(flags, self._first)
         is_new = False
         for flag in flags if len(flags) <= MOST_GUESSED and not only_noted else ():
