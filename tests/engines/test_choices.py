@@ -21,6 +21,7 @@ from mcveto.engines.simulation.simulate import Simulation, simulate
 from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
+from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 from mcveto.program.program import load_program
 from mcveto.program.spec import load_spec
@@ -52,6 +53,12 @@ values = st.one_of(
     st.builds(t.ite, conditions, st.sampled_from([*map(number, NUMBERS)]), st.sampled_from([*map(number, NUMBERS)])),
     st.builds(lambda condition: t.zext(condition, 32), conditions),
     st.builds(lambda x, n: t.add(x, number(n)), st.sampled_from([X, Y]), st.sampled_from([1, DATA])),
+    st.builds(
+        lambda first, second, x: t.zext(t.concat(t.concat(first, second), t.extract(x, 3, 0)), 32),
+        conditions,
+        conditions,
+        st.sampled_from([X, Y, Z]),
+    ),
 )
 
 
@@ -69,6 +76,9 @@ def simulation() -> Simulation:
     program = RandomProgram(b"\xf4", b"\xc3", bytes(64), False).load()
     simulation = Simulation(program, Blocks(program), time.monotonic() + 1e6, None)
     simulation.record_nothing()
+    simulation._apart.guards.deciding.update(CELLS[:2])
+    # As if joins had made them.
+    simulation._unknowns.origins.update(dict.fromkeys((Y, Z), ("register", 0, 0)))
     return simulation
 
 
@@ -106,7 +116,7 @@ states = st.tuples(
 )
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(first=states, second=states, is_loop=st.booleans(), gate=st.one_of(st.none(), conditions))
 def test_what_a_join_says_holds_in_both(
     simulation: Simulation, first: Any, second: Any, is_loop: bool, gate: Term | None
@@ -135,6 +145,70 @@ def test_what_a_join_says_holds_in_both(
             # The earlier turn of a loop has been followed: bounds that are guessed need to hold of the later one.
             if side or not is_loop:
                 assert all(evaluated(now, term) for term in joined.path.terms)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(old=states, said=st.lists(conditions, max_size=2), swapped=st.booleans(), wrapped=st.none() | conditions)
+def test_what_covers_a_state_has_all_its_instances(
+    simulation: Simulation, old: Any, said: list[Term], swapped: bool, wrapped: Term | None
+) -> None:
+    """The later state is the earlier one under other names, or a choice between that and something else."""
+    names = {X: Y, Y: X} if swapped else {X: t.add(Y, number(1))}
+    rename = Substitution(names).apply
+
+    def later(value: Term) -> Term:
+        return rename(value) if wrapped is None else t.ite(wrapped, rename(value), t.ite(wrapped, X, rename(value)))
+
+    earlier = state(simulation, *old)
+    held, cells, conditions_of_old = old
+    said_later = [*map(rename, conditions_of_old), *said, *([] if wrapped is None else [wrapped])]
+    new = state(simulation, [*map(later, held)], [*map(later, cells)], said_later)
+    found = simulation._covering.covers(earlier, new)
+    if found is None:
+        return
+    for assigned in valuations():
+        if not all(evaluated(assigned, term) for term in new.path.terms):
+            continue
+        instance = {**assigned, **{name: evaluated(assigned, value) for name, value in found.items()}}
+        ends = zip(content(earlier, simulation), content(new, simulation), strict=True)
+        assert all(evaluated(instance, mine) == evaluated(assigned, other) for mine, other in ends)
+        assert all(evaluated(instance, term) for term in earlier.path.terms)
+
+
+def test_a_choice_that_the_path_decides_is_covered(simulation: Simulation) -> None:
+    """Also one that is part of a row of conditions."""
+    condition = t.eq(X, number(1))
+    row = t.zext(t.concat(t.eq(Y, number(2)), t.extract(Z, 3, 0)), 32)
+    other = t.zext(t.concat(t.extract(Z, 4, 4), t.const(5, 4)), 32)
+    earlier = state(simulation, [row] * len(REGISTERS), [row] * len(CELLS), [condition])
+    later = t.ite(condition, row, other)
+    for said, is_covered in ((condition, True), (t.bnot(condition), False)):
+        new = state(simulation, [later] * len(REGISTERS), [later] * len(CELLS), [said])
+        assert (simulation._covering.covers(earlier, new) is not None) == is_covered
+
+
+def test_conditions_that_one_register_holds_beside_another_are_kept(simulation: Simulation) -> None:
+    """The saved flags of a function: one of them decides about the lock, another one differs."""
+    kept = t.eq(X, number(1))
+    sides = [
+        state(simulation, [t.zext(t.concat(kept, flag), 32)] * len(REGISTERS), [Y] * len(CELLS), [])
+        for flag in (t.extract(Y, 1, 0), t.extract(Z, 1, 0))
+    ]
+    joined = simulation._joins.joined(sides[0], sides[1], is_loop=False)
+    value = joined.registers[registers(simulation)[0]]
+    assert isinstance(value, Term) and t.extract(value, 2, 2) is kept
+
+
+@pytest.mark.parametrize("is_mentioned", [False, True])
+def test_bounds_of_what_one_side_mentions(simulation: Simulation, is_mentioned: bool) -> None:
+    """What a flag was before is one of two numbers, also where the other way has set it."""
+    bound = t.ult(Z, number(2))
+    says = t.eq(X, number(0))
+    one = state(simulation, [number(0)] * len(REGISTERS), [Z, number(0), number(0)], [says, bound])
+    held = [Z if is_mentioned else number(0), *[number(0)] * (len(REGISTERS) - 1)]
+    two = state(simulation, held, [number(0)] * len(CELLS), [t.bnot(says)])
+    joined = simulation._joins.joined(one, two, is_loop=False)
+    assert (bound in joined.path.terms) is not is_mentioned
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)

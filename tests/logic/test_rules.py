@@ -444,3 +444,11 @@ def test_products_of_single_values_are_distributed() -> None:
     assert mul(sub(mul(k(3), x), k(2)), y) is sub(mul(k(3), mul(x, y)), mul(k(2), y))
     assert mul(y, add(x, k(5))) is mul(add(x, k(5)), y)
     assert mul(add(x, y), add(z, k(1))).op == "mul"
+
+
+def test_the_last_bit_of_a_shifted_sum_is_no_sum() -> None:
+    """A sum of one bit would be a Boolean to some and a number to others."""
+    top = shl(zext(var("b", 1), 32), k(31))
+    for constant in (1 << 31, (1 << 31) + 5):
+        assert extract(add(top, k(constant)), 31, 31) is bnot(var("b", 1))
+    assert extract(add(top, k(5)), 31, 31) is var("b", 1)

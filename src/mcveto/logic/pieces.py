@@ -194,6 +194,8 @@ def _extract_linear(a: Term, hi: int, lo: int, fuel: int) -> Term | None:
         zeros = min(coefficients[0].bit_length() - 1, lo)
         rest = a.width - zeros
         above = _extract(a.args[0], rest - 1, 0, fuel - 1)
+        if rest == 1:  # match (2^(w-1)*zext(x) + c)[w-1], result x[0] ^ (c >> (w-1))
+            return bitwise.bxor(above, const(constant >> zeros & 1, 1))
         if zeros:
             inner = linear.combine(((coefficients[0] >> zeros, above),), constant >> zeros, rest)
             return _extract(inner, hi - zeros, lo - zeros, fuel - 1)
