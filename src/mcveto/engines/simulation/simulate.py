@@ -40,13 +40,13 @@ from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import Unknowns
 from mcveto.engines.simulation.covering import Covering
 from mcveto.engines.simulation.deciding_flags import deciding, flags_among
-from mcveto.engines.simulation.directed import MOST_BLOCKS, DirectedSearch, Node
+from mcveto.engines.simulation.directed import Node
 from mcveto.engines.simulation.exit_tests import ExitTests
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
 from mcveto.engines.simulation.guards import Flag
 from mcveto.engines.simulation.join import Joins
 from mcveto.engines.simulation.relevance import Relevance
-from mcveto.engines.simulation.representatives import RunExecutor
+from mcveto.engines.simulation.searches import Edges, Searches
 from mcveto.engines.simulation.since_change import flags_of, places_since_change
 from mcveto.engines.simulation.summaries import FEWEST_BLOCKS, Replay, Summaries, edges_of, outside
 from mcveto.engines.simulation.turns import Turns
@@ -56,7 +56,6 @@ from mcveto.program.program import Program
 from mcveto.verdict import Verdict
 
 QUERY_SECONDS = 1.0
-RUN_QUERY_SECONDS = 0.6
 # Questions are about different handlers: what a solver has learned is a burden.
 QUESTIONS_PER_SOLVER = 12
 # A loop whose end inputs do not decide is run, so many turns; or fewer, if they take so many instructions.
@@ -68,19 +67,9 @@ FEW_HITS = 3
 MOST_APART = 500
 # Flags that one block reads.
 MOST_GUESSED = 4
-MOST_SEARCHES = 6
-MOST_GLANCES = 20
 MOST_DOUBTFUL = 3
-# Instructions that are executed again, and how many of them are as dear as a block of a search. A search has a part of
-# the time of the turn, or of so much of all that is left.
+# Instructions that are executed again.
 FAR_BACK = 4000
-GLANCE = 2
-# A search for an input is worth such a part of what was executed: at first, and before all is done once more.
-SHORT_SEARCH = 8
-LONG_SEARCH = 2
-SHARE_OF_SEARCH = 0.5
-SHARE_OF_GLANCE = 0.1
-LEAST_SHARE = 0.02
 STRETCH = 2000
 MOST_CHECKPOINTS = 16
 DEEPEST_RECURSION = 12
@@ -121,17 +110,11 @@ class Simulation:
         self._hits: dict[Key, int] = {}
         self._doubtful: dict[Key, tuple[PathState, Node]] = {}
         """Targets that seem to be reached, and no input was found that does; as they were come to last."""
-        self._searches = 0
-        self._glances = 0
         self._apart = KeptApart(program)
         self._queries = Queries(program, deadline, QUERY_SECONDS, QUESTIONS_PER_SOLVER)
         self._unknowns = Unknowns()
         self._executor = CoarseExecutor(program, self._queries, self._unknowns)
-        self._run_queries = Queries(program, deadline, RUN_QUERY_SECONDS, QUESTIONS_PER_SOLVER)
-        self._runner = RunExecutor(program, self._run_queries)
-        self._runner.recorder.give_up()  # paths to a violation only
         self._executor.share(code)
-        self._runner.share(code, self._executor)
         turns = Turns()
         self._covering = Covering(program, self._executor, self._queries.table, turns)
         self._joins = Joins(
@@ -140,6 +123,10 @@ class Simulation:
         self._order = Order(code.fixed_block, True, program.decoder.row.mode_mask, code.end_before)
         self._exits = ExitTests()
         self._relevance = Relevance(program, code.fixed_block)
+        self._searches = Searches(
+            program, code, self._executor, self._order, self._apart, self._relevance, self._queries.table,
+            self._branch_matters, self._tell, deadline, QUESTIONS_PER_SOLVER,
+        )  # fmt: skip
         self._asks_all = False
         self._asking = Asking(self._order, self._relevance, self._unknowns)
         self._executor.matters = self._matters
@@ -179,6 +166,7 @@ class Simulation:
         self._has_begun = True
         self._first = self._executor.initial()
         self._order.start(self._first)
+        self._searches.begin(self._first)
         first = self._first.fork(self._first.pc, dict(self._first.registers), self._first.memory.copy(), None)
         self._order.start(first)
         first.model = self._first.model
@@ -204,9 +192,9 @@ class Simulation:
             if found is not None:
                 return found
             if not self._pool and self._doubtful:
-                found = self._search_longer()
+                found = self._searches.longer(self._doubtful.values(), self._all_edges, self._until)
                 if found is not None:
-                    return found
+                    return self._with_statistics(found)
                 self._from_the_start()
                 self._back(0)
         return self._finished()
@@ -585,39 +573,27 @@ class Simulation:
             if forgotten is not None:
                 if self._is_far_back(forgotten[1]):
                     self._ask_nearby(state, node, place)  # much less is done again
-                found = self._glance(state, node, forgotten[1])
-                if found is not None:
-                    return found
+                    cost = self._executor.instructions - self._point_before(forgotten[1]).instructions
+                    found = self._searches.glance(state, node, self._all_edges, cost, self._until)
+                    if found is not None:
+                        return self._with_statistics(found)
                 self._keep_apart(forgotten[0])
                 raise Refined(forgotten[1])
         self._ask_nearby(state, node, place)
-        self._searches += 1
-        if self._searches <= MOST_SEARCHES:
-            seconds = self._time_to_search(SHARE_OF_SEARCH)
-            least = self._executor.instructions // (SHORT_SEARCH * GLANCE)
-            found = self._search(state, node, seconds, None if self._asks_all else MOST_BLOCKS, least)
-            if found is not None:
-                return found
+        found = self._searches.at(state, node, self._all_edges, self._until, self._asks_all)
+        if found is not None:
+            return self._with_statistics(found)
         if not self._asks_all:
             # Another target may be easier.
             self._doubtful[place] = state, node
             if len(self._doubtful) <= MOST_DOUBTFUL:
                 return None
-            found = self._search_longer()
+            found = self._searches.longer(self._doubtful.values(), self._all_edges, self._until)
             if found is not None:
-                return found
+                return self._with_statistics(found)
             self._from_the_start()
             raise Refined(0)
         self._open[f"{where} may be reached, but no input was found that does"] = None
-        return None
-
-    def _search_longer(self) -> Verdict | None:
-        """No target was easier: what is worth less than doing all once more is tried for each of them."""
-        for state, node in self._doubtful.values():
-            least = self._executor.instructions // (LONG_SEARCH * GLANCE)
-            found = self._search(state, node, self._time_to_search(SHARE_OF_SEARCH), MOST_BLOCKS, least)
-            if found is not None:
-                return found
         return None
 
     def _from_the_start(self) -> None:
@@ -631,15 +607,7 @@ class Simulation:
             self._summaries.drop(lambda summary: True)
         self._doubtful.clear()
         self._hits.clear()
-        self._searches = 0
-
-    def _glance(self, state: PathState, node: Node, serial: int) -> Verdict | None:
-        """Where much would be done again, a straight way to the target is looked for first."""
-        if not self._is_far_back(serial) or self._glances >= MOST_GLANCES:
-            return None
-        cost = self._executor.instructions - self._point_before(serial).instructions
-        self._glances += 1
-        return self._search(state, node, self._time_to_search(SHARE_OF_GLANCE), cost // GLANCE)
+        self._searches.forget()
 
     def _is_far_back(self, serial: int) -> bool:
         return self._executor.instructions - self._point_before(serial).instructions >= FAR_BACK
@@ -648,23 +616,9 @@ class Simulation:
         """The last checkpoint before a variable was made."""
         return next((point for point in reversed(self._checkpoints) if point.serial < serial), self._checkpoints[0])
 
-    def _time_to_search(self, share: float) -> float:
-        """A turn that is nearly over must not be the reason that nothing is found: nobody looks twice."""
-        now = time.monotonic()
-        return share * max(self._until - now, LEAST_SHARE * (self._deadline - now))
-
-    def _search(
-        self, state: PathState, node: Node, seconds: float, most_blocks: int | None, least: int = 0
-    ) -> Verdict | None:
-        search = DirectedSearch(
-            self._program, self._runner, self._run_queries, self._order, self._apart.values, self._branch_matters,
-            self._relevance.is_target, self._tell,
-        )  # fmt: skip
-        edges = [*self._edges, *edges_of(self._replays, self._apart.items)]
-        executor = self._executor
-        inputs = executor.positions.agreeing(state, self._queries.table, self._run_queries, executor.meaning)
-        found = search.run(self._first, edges, node, seconds, most_blocks, least, inputs)
-        return self._with_statistics(found) if found is not None else None
+    def _all_edges(self) -> Edges:
+        """All steps of the simulation, with those within calls for which a summary was used."""
+        return [*self._edges, *edges_of(self._replays, self._apart.items)]
 
     def _ask(self, doubt: Doubt | None, hit: Key) -> None:
         """From now on asks about every branch of these functions; nothing if there is none."""
@@ -683,8 +637,8 @@ class Simulation:
         number_of = {number for number, _ in self._apart.of.get(None, ())}
         first = flags_of(self._apart.values(self._first), number_of)
         if flags_of(node[2], number_of) != first:
-            edges = [*self._edges, *edges_of(self._replays, self._apart.items)]
-            self._ask(self._asking.since_change(state, places_since_change(node, edges, number_of)), hit)
+            places = places_since_change(node, self._all_edges(), number_of)
+            self._ask(self._asking.since_change(state, places), hit)
 
     def _suspicion(self) -> str:
         return "".join(f"; {reason}" for reason in [*self._open][:1])
@@ -722,7 +676,7 @@ class Simulation:
     def statistics(self) -> dict[str, float | int]:
         return {
             "seconds": round(time.monotonic() - self._started, 3),
-            "solver_calls": self._queries.count + self._run_queries.count,
+            "solver_calls": self._queries.count + self._searches.queries.count,
             "instructions_executed": self._executor.instructions,
             "distinct_instructions": len(self._executor.seen),
             "locations": len(self._executed),
