@@ -49,6 +49,10 @@ _SHARE_OF_GLANCE = 0.06
 # Seconds that a search which waits for another process ends before its time.
 _BEFORE_THE_END = 0.1
 _LONGEST_GLANCE = 4.0
+# Random runs of large code: before its simulation, and of what that left over.
+_SHARE_OF_RUNS = 0.025
+_LONGEST_FIRST_RUNS = 2.0
+_SHARE_OF_LAST_RUNS = 0.8
 
 # Of the time left, to check an invariant where a simulation may find another proof.
 _SHARE_OF_CHECK = 0.75
@@ -385,6 +389,8 @@ def _found(
             from mcveto.engines.simulation.simulate import simulate
 
             found = glance(program, min(_LONGEST_GLANCE, _SHARE_OF_GLANCE * remaining()), tell) if is_auto else None
+            if found is None and is_auto:
+                found = _by_runs(program, question.seed, min(_LONGEST_FIRST_RUNS, _SHARE_OF_RUNS * remaining()), tell)
             if found is not None:
                 return found
             share = _SHARE_IF_VERY_LARGE if is_very_large else _SHARE_OF_SIMULATION
@@ -395,9 +401,21 @@ def _found(
                 verdict = simulate_twice(program, share * remaining(), tell, question.certificate)
             if verdict.kind != "unknown":
                 return replace(verdict, found_by="simulation")
+            if is_auto:
+                found = _by_runs(program, question.seed + 1, _SHARE_OF_LAST_RUNS * remaining(), tell)
+                if found is not None:
+                    return found
         elif question.engine == "cegar" and is_large(program):
             return _cegar_then_simulation(program, question, remaining, tell)
     return _engine(program, question, remaining, tell, history, finish)
+
+
+def _by_runs(program: Program, seed: int, seconds: float, tell: Callable[[Counts, str], None]) -> Verdict | None:
+    """A violation that a random run shows: what happens on many ways is found sooner so than by any thought."""
+    from mcveto.engines.random_runs import random_runs
+
+    verdict = random_runs(program, min(seconds, LONGEST_RUNS), seed, tell)
+    return replace(verdict, found_by="runs") if verdict.kind == "violated" else None
 
 
 def _cegar_then_simulation(
