@@ -52,7 +52,8 @@ _LONGEST_GLANCE = 4.0
 # Random runs of large code: before its simulation, and of what that left over.
 _SHARE_OF_RUNS = 0.025
 _LONGEST_FIRST_RUNS = 2.0
-_SHARE_OF_LAST_RUNS = 0.8
+_SHARE_OF_LAST_RUNS = 0.2
+_SHARE_OF_LAST_RUNS_IF_VERY_LARGE = 0.8
 
 # Of the time left, to check an invariant where a simulation may find another proof.
 _SHARE_OF_CHECK = 0.75
@@ -402,7 +403,8 @@ def _found(
             if verdict.kind != "unknown":
                 return replace(verdict, found_by="simulation")
             if is_auto:
-                found = _by_runs(program, question.seed + 1, _SHARE_OF_LAST_RUNS * remaining(), tell)
+                rest = _SHARE_OF_LAST_RUNS_IF_VERY_LARGE if is_very_large else _SHARE_OF_LAST_RUNS
+                found = _by_runs(program, question.seed + 1, rest * remaining(), tell)
                 if found is not None:
                     return found
         elif question.engine == "cegar" and is_large(program):

@@ -187,6 +187,17 @@ def test_a_choice_that_the_path_decides_is_covered(simulation: Simulation) -> No
         assert (simulation._covering.covers(earlier, new) is not None) == is_covered
 
 
+@pytest.mark.parametrize("is_taken", [True, False])
+def test_one_side_of_a_choice_is_covered_where_the_path_decides_it(simulation: Simulation, is_taken: bool) -> None:
+    condition = t.eq(X, number(1))
+    taken = t.add(Y, number(1))
+    choice = t.ite(condition, taken, number(5))
+    earlier = state(simulation, [X, Y, *[choice] * (len(REGISTERS) - 2)], [choice] * len(CELLS), [])
+    said = condition if is_taken else t.bnot(condition)
+    new = state(simulation, [X, Y, *[taken] * (len(REGISTERS) - 2)], [taken] * len(CELLS), [said])
+    assert (simulation._covering.covers(earlier, new) is not None) == is_taken
+
+
 def test_conditions_that_one_register_holds_beside_another_are_kept(simulation: Simulation) -> None:
     """The saved flags of a function: one of them decides about the lock, another one differs."""
     kept = t.eq(X, number(1))
@@ -199,16 +210,46 @@ def test_conditions_that_one_register_holds_beside_another_are_kept(simulation: 
     assert isinstance(value, Term) and t.extract(value, 2, 2) is kept
 
 
-@pytest.mark.parametrize("is_mentioned", [False, True])
-def test_bounds_of_what_one_side_mentions(simulation: Simulation, is_mentioned: bool) -> None:
+@pytest.mark.parametrize("mentioned", ["not", "by itself", "by its remainder"])
+def test_bounds_of_what_one_side_mentions(simulation: Simulation, mentioned: str) -> None:
     """What a flag was before is one of two numbers, also where the other way has set it."""
+    remainder = simulation._executor.remainders.name(Z, 7)
+    held_by_other = {"not": number(0), "by itself": Z, "by its remainder": remainder}[mentioned]
     bound = t.ult(Z, number(2))
     says = t.eq(X, number(0))
     one = state(simulation, [number(0)] * len(REGISTERS), [Z, number(0), number(0)], [says, bound])
-    held = [Z if is_mentioned else number(0), *[number(0)] * (len(REGISTERS) - 1)]
+    held = [held_by_other, *[number(0)] * (len(REGISTERS) - 1)]
     two = state(simulation, held, [number(0)] * len(CELLS), [t.bnot(says)])
     joined = simulation._joins.joined(one, two, is_loop=False)
-    assert (bound in joined.path.terms) is not is_mentioned
+    assert (bound in joined.path.terms) == (mentioned == "not")
+
+
+@pytest.mark.parametrize(("cell", "is_bounded"), [(CELLS[0], True), (CELLS[2], False)])
+def test_what_decides_stays_small_in_a_long_loop(simulation: Simulation, cell: int, is_bounded: bool) -> None:
+    """Where a turn is long, bounds are guessed only of what decides about a target."""
+    sides = [state(simulation, [number(0)] * len(REGISTERS), [number(0)] * len(CELLS), []) for _ in range(2)]
+    sides[1].memory.store(cell, Z, 4)
+    sides[1].path.add(t.ult(Z, number(2)))
+    joined = simulation._joins.joined(sides[0], sides[1], is_loop=True, guesses=False)
+    value = joined.memory.load(cell, 4)
+    assert isinstance(value, Term)
+    assert (t.ult(value, number(2)) in joined.path.terms) == is_bounded
+
+
+@pytest.mark.parametrize("is_sum", [False, True])
+def test_a_sum_with_what_it_was_before_has_no_bound(simulation: Simulation, is_sum: bool) -> None:
+    """A byte may have been widened, and what is added in every turn will not come to rest."""
+    register = registers(simulation)[0]
+    sides = [state(simulation, [number(0)] * len(REGISTERS), [number(0)] * len(CELLS), []) for _ in range(2)]
+    sides[0].registers[register] = Z
+    sides[1].registers[register] = t.add(Z, t.zext(t.extract(X, 0, 0), 32)) if is_sum else Y
+    sides[1].path.add(t.ult(Y, number(100)))
+    for side in sides:
+        side.path.add(t.ult(Z, number(3)))
+    joined = simulation._joins.joined(sides[0], sides[1], is_loop=True)
+    value = joined.registers[register]
+    assert isinstance(value, Term)
+    assert (t.ult(value, number(256)) in joined.path.terms) is not is_sum
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)

@@ -73,6 +73,7 @@ def test_a_guard_that_was_not_set_once_is_none(simulation: Simulation) -> None:
     assert values(simulation, state(simulation, other=1, how=1)) == [0, 1, "?"]
     decides(simulation, HOW, state(simulation))
     assert values(simulation, state(simulation, how=1)) == [0, 0, 1]
+    assert not simulation._apart.guards.has(HOW)
 
 
 def test_bounds_of_a_path_tell_that_a_flag_is_set(simulation: Simulation) -> None:

@@ -45,6 +45,8 @@ class Guards:
         if known is None or known <= others:
             return False
         self._of[flag] = known & others
+        if not self._of[flag]:
+            self.free(flag)
         return True
 
     def free(self, flag: Flag | None) -> None:

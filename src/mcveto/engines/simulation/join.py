@@ -8,40 +8,26 @@ Registers come first, then memory (`joined_values`, `joined_memory`), then what 
 
 from __future__ import annotations
 
-from collections.abc import Container
-
 from mcveto.engines.memory import Value
-from mcveto.engines.path import KeyTable, Path
+from mcveto.engines.path import Path
 from mcveto.engines.simulation.arrivals import joined_arrivals, settle
-from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
-from mcveto.engines.simulation.covering import Covering
 from mcveto.engines.simulation.joined_memory import JoinedMemory
 from mcveto.engines.simulation.joined_paths import JoinedPaths
 from mcveto.engines.simulation.joined_values import JoinedValues, is_variable
 from mcveto.engines.simulation.meeting import Meeting, Setting
-from mcveto.engines.simulation.turns import Turns
 from mcveto.engines.state import PathState
 from mcveto.logic.terms import Term
-from mcveto.program.program import Program
 
 
 class Joins:
-    def __init__(
-        self,
-        program: Program,
-        executor: CoarseExecutor,
-        table: KeyTable,
-        turns: Turns,
-        covering: Covering,
-        flags: Container[object],
-    ) -> None:
-        self._setting = Setting(program, executor, table, turns, covering, flags)
-        self._executor = executor
-        self._layout = program.decoder.layout
-        self._table = table
-        self._covering = covering
-        self._paths = JoinedPaths(self._setting)
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._executor = setting.executor
+        self._layout = setting.program.decoder.layout
+        self._table = setting.table
+        self._covering = setting.covering
+        self._paths = JoinedPaths(setting)
 
     def joined(
         self,

@@ -33,6 +33,7 @@ class JoinedPaths:
         self._turns = setting.turns
         self._covering = setting.covering
         self._unknowns = setting.unknowns
+        self._definitions = setting.executor.remainders.definitions
         self._long: dict[Term, bool] = {}
 
     def conjuncts(self, meeting: Meeting, live: frozenset[object]) -> list[Term]:
@@ -138,7 +139,7 @@ class JoinedPaths:
         sides = ((first, meeting.second, 0), (second, meeting.first, 1))
         for terms, other, side in sides:
             bounded = [term for term in terms if _is_upper_bound(term) and self._is_only_a_name(term.args[0], live)]
-            mentioned = self._mentioned(other) if bounded else frozenset()
+            mentioned = self._mentioned(other) if bounded else set()
             for term in bounded:
                 variable = term.args[0]
                 if variable not in mentioned:
@@ -150,11 +151,18 @@ class JoinedPaths:
         """Whether the joined state still mentions a variable, which a join has made."""
         return variable in live and variable in self._unknowns.origins
 
-    def _mentioned(self, state: PathState) -> frozenset[object]:
+    def _mentioned(self, state: PathState) -> set[object]:
+        """The variables that a state speaks of: also those whose remainders it does."""
         memory = state.memory
         assert isinstance(memory, CoarseMemory)
-        values = [value for value in state.registers.values() if isinstance(value, Term)]
-        return frozenset().union(*map(self._table.of, (*values, *memory.words(), *state.path.terms)))
+        pending = [value for value in state.registers.values() if isinstance(value, Term)]
+        pending += [*memory.words(), *state.path.terms]
+        found: set[object] = set()
+        while pending:
+            new = self._table.of(pending.pop()) - found
+            found |= new
+            pending += [self._definitions[key][0] for key in new if key in self._definitions]
+        return found
 
     def _alternatives(
         self, meeting: Meeting, first: list[Term], second: list[Term], live: frozenset[object]

@@ -45,6 +45,7 @@ from mcveto.engines.simulation.exit_tests import ExitTests
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
 from mcveto.engines.simulation.guards import Flag
 from mcveto.engines.simulation.join import Joins
+from mcveto.engines.simulation.meeting import Setting
 from mcveto.engines.simulation.relevance import Relevance
 from mcveto.engines.simulation.searches import Edges, Searches
 from mcveto.engines.simulation.since_change import flags_of, places_since_change
@@ -118,7 +119,7 @@ class Simulation:
         turns = Turns()
         self._covering = Covering(program, self._executor, self._queries.table, turns)
         self._joins = Joins(
-            program, self._executor, self._queries.table, turns, self._covering, self._apart.guards.deciding
+            Setting(program, self._executor, self._queries.table, turns, self._covering, self._apart.guards.deciding)
         )
         self._order = Order(code.fixed_block, True, program.decoder.row.mode_mask, code.end_before)
         self._exits = ExitTests()
