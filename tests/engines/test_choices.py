@@ -117,9 +117,15 @@ states = st.tuples(
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
-@given(first=states, second=states, is_loop=st.booleans(), gate=st.one_of(st.none(), conditions))
+@given(
+    first=states,
+    second=states,
+    is_loop=st.booleans(),
+    gate=st.one_of(st.none(), conditions),
+    needs_both=st.booleans(),
+)
 def test_what_a_join_says_holds_in_both(
-    simulation: Simulation, first: Any, second: Any, is_loop: bool, gate: Term | None
+    simulation: Simulation, first: Any, second: Any, is_loop: bool, gate: Term | None, needs_both: bool
 ) -> None:
     """For every valuation of one of the two, with what the new variables stand for there."""
     joins = simulation._joins
@@ -130,7 +136,10 @@ def test_what_a_join_says_holds_in_both(
     before = [content(side, simulation) for side in sides]
     paths = [list(side.path.terms) for side in sides]
     meeting = Meeting(joins._setting, sides[0], sides[1], is_loop)
-    joined = joins.of(meeting)
+    found = joins.of_both(meeting) if needs_both else joins.of(meeting)
+    if found is None:
+        return
+    joined = found
     after = content(joined, simulation)
     named = [*((new, a, b) for (_, a, b), new in meeting.pairs.items()), *meeting.indices]
     for side in (0, 1):
@@ -143,7 +152,7 @@ def test_what_a_join_says_holds_in_both(
                 now[new] = value if isinstance(value, int) else evaluated(assigned, value)
             assert [evaluated(now, term) for term in after] == [evaluated(assigned, term) for term in before[side]]
             # The earlier turn of a loop has been followed: bounds that are guessed need to hold of the later one.
-            if side or not is_loop:
+            if side or needs_both or not is_loop:
                 assert all(evaluated(now, term) for term in joined.path.terms)
 
 

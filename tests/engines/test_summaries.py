@@ -28,7 +28,7 @@ def summarised(program: RandomProgram, used: list[int]) -> Verdict:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mcveto.engines.simulation.simulate.FEWEST_BLOCKS", 1)
-        patch.setattr(Summaries, "is_due", lambda self, function: self._failures.get(function, 0) < 3)
+        patch.setattr(Summaries, "is_due", lambda self, function, _: self._failures.get(function, 0) < 3)
         patch.setattr(Summaries, "ends", counted)
         return simulate(program.load(), 20.0, is_recorded=False)
 
@@ -166,3 +166,4 @@ def test_a_call_that_is_made_once_more_is_the_first() -> None:
     assert not summaries.is_due(7)
     summaries.back(summaries.met)
     assert summaries.is_due(7)
+    assert summaries.is_due(8, is_called_again=True) and not summaries.is_due(9)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcveto.engines.state import Calls, PathState, Place
 
+if TYPE_CHECKING:
+    from mcveto.engines.simulation.early_turns import Turn
+
 Key = tuple[object, ...]
+Prefix = tuple[int, ...]
+"""Where a loop and its turn are in the order of all places."""
 
 
 @dataclass
@@ -20,6 +25,10 @@ class Slot:
     """Heads of loops around it whose end depends on inputs, or that have none and read some."""
     is_kept: bool = False
     """Whether a checkpoint has the state, too: executing uses it up."""
+    passed: Prefix | None = None
+    """The turn of an outermost loop through whose head all that arrived there has come last (`early_turns`)."""
+    is_begun_again: bool = False
+    """Whether it stands for a state at the head of a loop that is begun again, and is executed in any case."""
 
 
 class Begun(NamedTuple):
@@ -53,6 +62,8 @@ class Checkpoint:
     met: frozenset[int]
     """Functions that had been called."""
     begun: dict[tuple[Calls, int], Begun]
+    turn: Turn | None
+    """The turn of an outermost loop that was being followed."""
 
 
 class Refined(Exception):

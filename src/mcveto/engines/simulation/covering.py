@@ -60,12 +60,12 @@ class Covering:
                 b = all_taken(b, new.path)
             if isinstance(a, int):
                 return settled(b, new.path) == a
-            if a.op == "zext" and a.args[0].op == "concat":
+            if a.op == "zext" and a.args[0].op in ("concat", "var"):
                 whole = as_term(b, bits)
                 width = a.args[0].width
                 if t.extract(whole, bits - 1, width) is not t.const(0, bits - width):
                     return False
-                a, b = a.args[0], as_value(t.extract(whole, width - 1, 0))
+                a, b, bits = a.args[0], as_value(t.extract(whole, width - 1, 0)), width
             if a.op == "concat":
                 cuts = accumulate(part.width for part in reversed(a.args))
                 pieces = zip(reversed(a.args), cuts, strict=True)

@@ -8,6 +8,7 @@ Registers come first, then memory (`joined_values`, `joined_memory`), then what 
 
 from __future__ import annotations
 
+from mcveto.engines.domain import as_term
 from mcveto.engines.memory import Value
 from mcveto.engines.path import Path
 from mcveto.engines.simulation.arrivals import joined_arrivals, settle
@@ -17,6 +18,7 @@ from mcveto.engines.simulation.joined_paths import JoinedPaths
 from mcveto.engines.simulation.joined_values import JoinedValues, is_variable
 from mcveto.engines.simulation.meeting import Meeting, Setting
 from mcveto.engines.state import PathState
+from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 
 
@@ -39,6 +41,15 @@ class Joins:
     ) -> PathState:
         """`guesses` and `numbers`: see `Meeting`."""
         return self.of(Meeting(self._setting, first, second, is_loop, guesses, numbers))
+
+    def of_both(self, meeting: Meeting) -> PathState | None:
+        """The state that stands for both also in a loop, where guesses need to hold of the second only: a turn from the
+        first has been followed to its end. None if that is not certain."""
+        joined = self.of(meeting)
+        named = [*((new, a) for (_, a, _), new in meeting.pairs.items()), *((new, a) for new, a, _ in meeting.indices)]
+        at_first = Substitution({new: as_term(a, new.width) for new, a in named}).apply
+        is_part = all(self._covering.implied(meeting.first, at_first(term)) for term in joined.path.terms)
+        return joined if is_part else None
 
     def of(self, meeting: Meeting) -> PathState:
         """The state that stands for both that meet."""

@@ -89,6 +89,9 @@ class JoinedValues:
                 strided = self._places.strided(a, b, bits, where, self.value)
             if strided is not None:
                 return strided
+            narrow = self._narrow(a, b, bits, where)
+            if narrow is not None:
+                return narrow
             found = meeting.pairs[bits, a, b] = meeting.fresh(bits, where)
             masks = self._setting.executor.masks
             masks.note(found, masks.at_most(a, b))
@@ -154,6 +157,15 @@ class JoinedValues:
         values = [(self.value(as_value(a), as_value(b), a.width, where), a.width) for a, b in pieces]
         joined = [as_term(value, width) for value, width in values]
         return as_value(reduce(t.concat, reversed(joined)))
+
+    def _narrow(self, a: Value, b: Value, bits: int, where: Where) -> Value | None:
+        """Two registers of flags of which only some bits are used: so it is with what stands for both."""
+        most = self._setting.executor.masks.at_most(a, b) if bits <= FLAGS else None
+        if most is None or most.bit_length() >= bits:
+            return None
+        used = most.bit_length()
+        mine, other = (as_value(t.extract(as_term(value, bits), used - 1, 0)) for value in (a, b))
+        return as_value(t.zext(as_term(self.value(mine, other, used, where), used), bits))
 
     def _are_kept(self, a: Value, b: Value) -> bool:
         """Two variables that both states hold elsewhere as well: which of them it is may matter, as with the lesser

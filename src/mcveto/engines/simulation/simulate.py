@@ -35,12 +35,13 @@ from mcveto.engines.simulation.activation import Activation
 from mcveto.engines.simulation.apart import Item, KeptApart, changed, flag_of
 from mcveto.engines.simulation.arrivals import settle
 from mcveto.engines.simulation.asking import Asking, Doubt
-from mcveto.engines.simulation.checkpoints import Checkpoint, Key, Refined, Slot, addresses, again, left
+from mcveto.engines.simulation.checkpoints import Checkpoint, Key, Prefix, Refined, Slot, addresses, again, left
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import Unknowns
 from mcveto.engines.simulation.covering import Covering
 from mcveto.engines.simulation.deciding_flags import deciding, flags_among
 from mcveto.engines.simulation.directed import Node
+from mcveto.engines.simulation.early_turns import EarlyTurns, outermost
 from mcveto.engines.simulation.exit_tests import ExitTests
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
 from mcveto.engines.simulation.guards import Flag
@@ -118,9 +119,10 @@ class Simulation:
         self._executor.share(code)
         turns = Turns()
         self._covering = Covering(program, self._executor, self._queries.table, turns)
-        self._joins = Joins(
-            Setting(program, self._executor, self._queries.table, turns, self._covering, self._apart.guards.deciding)
-        )
+        flags = self._apart.guards.deciding
+        setting = Setting(program, self._executor, self._queries.table, turns, self._covering, flags)
+        self._joins = Joins(setting)
+        self._early = EarlyTurns(setting, self._joins)
         self._order = Order(code.fixed_block, True, program.decoder.row.mode_mask, code.end_before)
         self._exits = ExitTests()
         self._relevance = Relevance(program, code.fixed_block)
@@ -178,12 +180,12 @@ class Simulation:
         self._until = min(until, self._deadline)
         if not self._has_begun:
             self._begin()
-        while self._pool:
+        while self._slots:
             if time.monotonic() > self._until:
                 return None
             if self._executor.instructions >= self._next_checkpoint:
                 self._keep()
-            key = heapq.heappop(self._pool)[2]
+            key = self._next()
             slot = self._slots.pop(key)
             try:
                 found = self._explore(slot, key)
@@ -192,7 +194,7 @@ class Simulation:
                 continue
             if found is not None:
                 return found
-            if not self._pool and self._doubtful:
+            if not self._slots and self._doubtful:
                 found = self._searches.longer(self._doubtful.values(), self._all_edges, self._until)
                 if found is not None:
                     return self._with_statistics(found)
@@ -200,17 +202,49 @@ class Simulation:
                 self._back(0)
         return self._finished()
 
+    def _next(self) -> Key:
+        """What is executed next."""
+        if not self._unknowns.is_recorded:
+            hurried = self._early.hurried(self._slots, self._executor.instructions)
+            if hurried is not None:
+                return hurried
+            if self._early.has_arrived(self._slots):
+                self._begin_again()
+        return self._first_waiting()
+
+    def _first_waiting(self) -> Key:
+        while True:
+            key = heapq.heappop(self._pool)[2]
+            if key in self._slots:
+                return key
+
+    def _begin_again(self) -> None:
+        """Drops what waits within a loop, and puts states at its head of which all that was there is part."""
+        turn, instructions = self._early.turn, self._executor.instructions
+        assert turn is not None
+        states = self._early.states_again({where: state for where, (state, _) in self._heads.items()}, self._slots)
+        if not states:
+            self._early.postpone(instructions)
+            return
+        for key in [key for key, slot in self._slots.items() if turn.has(slot)]:
+            del self._slots[key]
+        arrived = {key: self._slots.pop(key) for key in states if key in self._slots}
+        for key, state in states.items():
+            self._push(state, arrived[key].marks if key in arrived else frozenset({state.pc}), None)
+            self._slots[self._key(state)].is_begun_again = True
+        self._early.begin_again(instructions)
+
     def _keep(self) -> None:
         """A checkpoint; of the older ones, every other is forgotten when they are many."""
         self._next_checkpoint = self._executor.instructions + STRETCH
         for slot in self._slots.values():
             slot.is_kept = True
-        slots = {key: Slot(slot.state, slot.marks, True) for key, slot in self._slots.items()}
+        slots = {key: replace(slot, is_kept=True) for key, slot in self._slots.items()}
         kept = self._checkpoints
         point = Checkpoint(
             self._unknowns.count, slots, dict(self._heads), dict(self._joined), dict(self._open),
             dict(self._executor.gaps), len(self._edges), len(self._replays), self._executor.recorder.upcoming,
-            self._executor.instructions, self._summaries.met, dict(self._asking.begun),
+            self._executor.instructions, self._summaries.met, dict(self._asking.begun), self._early.turn,
         )  # fmt: skip
         kept.append(point)
         if len(kept) > MOST_CHECKPOINTS:
@@ -229,6 +263,7 @@ class Simulation:
         del self._replays[last.replays :]
         self._executor.recorder.back(last.nodes)
         self._asking.begun = dict(last.begun)
+        self._early.restore(last.turn)
         self._summaries.back(last.met)
         self._slots, self._pool = {}, []
         for key, slot in last.slots.items():
@@ -236,7 +271,8 @@ class Simulation:
             now, before = self._key(state), key
             if now != before:  # more is kept apart than then
                 self._edges.append((before[1:], now[1:]))  # type: ignore[arg-type]
-            self._push(state, slot.marks, None)
+            self._push(state, slot.marks, None, slot.passed)
+            self._slots[now].is_begun_again |= slot.is_begun_again
         self._name_heads_again()
         self._next_checkpoint = self._executor.instructions + STRETCH
 
@@ -266,7 +302,7 @@ class Simulation:
         """The place, and what is kept apart there."""
         return (state.key, state.pc, state.calls, self._apart.values(state))
 
-    def _push(self, state: PathState, marks: frozenset[int], source: Node | None) -> None:
+    def _push(self, state: PathState, marks: frozenset[int], source: Node | None, passed: Prefix | None = None) -> None:
         if source is not None and len(state.arrivals) == 1:
             settle(state)
         if source is not None and len(state.arrivals) == 1:
@@ -283,9 +319,11 @@ class Simulation:
             slot.state = self._joins.joined(slot.state, state, is_loop=False)
             slot.is_kept = False
             slot.marks |= marks
+            if slot.passed != passed:
+                slot.passed = None
             return
         self._pushed += 1
-        self._slots[key] = Slot(state, marks)
+        self._slots[key] = Slot(state, marks, passed=passed)
         heapq.heappush(self._pool, (state.key, self._pushed, key))
 
     # One place.
@@ -363,9 +401,9 @@ class Simulation:
             is_end = self._relevance.is_target
             marks |= {h for h, _ in around if any(left(way, h, frame) for way in ways) or graph.is_endless(h, is_end)}
         for successor in moved:
-            self._push(successor, marks, node)
+            self._push(successor, marks, node, slot.passed)
         for end in returned:
-            self._push(end, marks, None)  # the way there is that of the summary
+            self._push(end, marks, None, slot.passed)  # the way there is that of the summary
         self._tell(source)
         return None
 
@@ -399,7 +437,11 @@ class Simulation:
             return None
         found = self._summaries.fitting(state, function)
         if found is None:
-            if function in self._following or function in place.within or not self._summaries.is_due(function):
+            if (
+                function in self._following
+                or function in place.within
+                or not self._summaries.is_due(function, self._early.is_later(state))
+            ):
                 return None
             if not self._summarise(state, function):
                 self._summaries.failed(function)
@@ -536,6 +578,8 @@ class Simulation:
             marks -= {place.pc}
             self._joined.pop(where, None)
             self._arrived[where] = self._executor.instructions
+        elif slot.is_begun_again:
+            self._joined[where] = self._joined.get(where, 0) + 1
         elif place.pc in marks or turns > MOST_TURNS or (turns > FEW_TURNS and self._has_run_long(where)):
             activation = self._executor.activation
             rigid = activation.general.variables.keys() if activation is not None else ()
@@ -554,6 +598,10 @@ class Simulation:
         self._entered[where] = self._executor.instructions
         # Executing a state uses it up.
         self._heads[where] = again(slot.state), self._executor.recorder.upcoming
+        turn = outermost(state) if self._executor.activation is None else None
+        if turn is not None:
+            self._early.enter(turn, self._executor.instructions)
+            slot.passed = turn
         return marks
 
     def _has_run_long(self, where: Key) -> bool:

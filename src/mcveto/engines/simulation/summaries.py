@@ -128,11 +128,12 @@ class Summaries:
 
     # Which calls.
 
-    def is_due(self, function: int) -> bool:
-        """Whether a summary is to be made: a function that is called once needs none."""
+    def is_due(self, function: int, is_called_again: bool = False) -> bool:
+        """Whether a summary is to be made: a function that is called once needs none. `is_called_again`: it is known
+        that it will be called a second time."""
         if self._failures.get(function, 0) >= MOST_FAILURES:
             return False
-        left, length = self._waits.get(function, (1, 0))
+        left, length = self._waits.get(function, (0 if is_called_again else 1, 0))
         self._waits[function] = (left - 1, length)
         return left <= 0
 
