@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from mcveto.dpg.location import Blocks
 from mcveto.engines.simulation.choices import is_choice, renaming
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
+from mcveto.engines.simulation.joined_values import JoinedValues
 from mcveto.engines.simulation.meeting import Meeting
 from mcveto.engines.simulation.simulate import Simulation, simulate
 from mcveto.engines.state import PathState
@@ -205,6 +206,25 @@ def test_one_side_of_a_choice_is_covered_where_the_path_decides_it(simulation: S
     said = condition if is_taken else t.bnot(condition)
     new = state(simulation, [X, Y, *[taken] * (len(REGISTERS) - 2)], [taken] * len(CELLS), [said])
     assert (simulation._covering.covers(earlier, new) is not None) == is_taken
+
+
+def test_a_narrow_value_covers_what_is_as_narrow(simulation: Simulation) -> None:
+    narrow, other = t.var("n", 4), t.var("m", 4)
+    earlier = state(simulation, [t.zext(narrow, 32)] * len(REGISTERS), [number(0)] * len(CELLS), [])
+    for held, name in ((number(5), t.const(5, 4)), (t.zext(other, 32), other), (number(0x25), None), (Z, None)):
+        new = state(simulation, [held] * len(REGISTERS), [number(0)] * len(CELLS), [])
+        found = simulation._covering.covers(earlier, new)
+        assert (found is None) == (name is None) and (found is None or found[narrow] is name)
+
+
+@pytest.mark.parametrize("is_loop", [False, True])
+def test_registers_of_flags_keep_their_width_where_states_meet(simulation: Simulation, is_loop: bool) -> None:
+    sides = [state(simulation, [X] * len(REGISTERS), [X] * len(CELLS), []) for _ in range(2)]
+    values = JoinedValues(Meeting(simulation._joins._setting, sides[0], sides[1], is_loop))
+    flags = [t.zext(t.var(name, 4), 8) for name in "nm"]
+    joined = values.value(flags[0], flags[1], 8, ("register", 0))
+    assert isinstance(joined, Term) and t.extract(joined, 7, 4) is t.const(0, 4) and joined not in flags
+    assert values.value(flags[0], flags[1], 8, ("register", 1)) is joined
 
 
 def test_conditions_that_one_register_holds_beside_another_are_kept(simulation: Simulation) -> None:

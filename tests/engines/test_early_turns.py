@@ -13,6 +13,8 @@ import pytest
 from mcveto.dpg.location import Blocks
 from mcveto.engines.simulation import early_turns
 from mcveto.engines.simulation.checkpoints import Slot, again
+from mcveto.engines.simulation.join import Joins
+from mcveto.engines.simulation.meeting import Setting
 from mcveto.engines.simulation.simulate import Simulation, simulate
 from mcveto.engines.state import PathState
 from mcveto.program.program import Program
@@ -100,16 +102,16 @@ def test_what_left_the_head_beside_what_has_arrived_is_begun_again(
     assert count or is_wrong
 
 
-def waiting(key: tuple[int, ...], passed: tuple[int, ...] | None) -> Slot:
+def waiting(key: tuple[int, ...], passed: int | None) -> Slot:
     return Slot(cast(PathState, SimpleNamespace(key=key)), frozenset(), passed=passed)
 
 
 def test_only_what_has_come_through_the_head_in_this_turn_is_dropped() -> None:
-    turn = early_turns.Turn((7, 3, 1), 1, 0, 0)
+    turn = early_turns.Turn(5, (7, 3, 1), (), 0, 0)
     inside, head, outside, earlier = (7, 3, 1, 4, -1), turn.next_head, (7, 4, -1), (7, 3, 0, 4, -1)
-    assert turn.has(waiting(inside, turn.prefix))
-    assert not turn.has(waiting(inside, None)) and not turn.has(waiting(inside, (7, 3, 0)))
-    assert not any(turn.has(waiting(key, turn.prefix)) for key in (head, outside, earlier))
+    assert turn.has(waiting(inside, 5))
+    assert not turn.has(waiting(inside, None)) and not turn.has(waiting(inside, 4))
+    assert not any(turn.has(waiting(key, 5)) for key in (head, outside, earlier))
 
 
 @needs_assembler
@@ -120,15 +122,15 @@ def test_ways_of_which_one_has_not_come_through_the_head(tmp_path: Path) -> None
     simulation._begin()
     ((key, slot),) = simulation._slots.items()
     simulation._slots.clear()
-    for passed, expected in (((1,), (1,)), ((1,), (1,)), (None, None), ((1,), None)):
+    for passed, expected in ((1, 1), (1, 1), (None, None), (1, None)):
         simulation._push(again(slot.state), frozenset(), None, passed)
         assert simulation._slots[key].passed == expected
 
 
 @needs_assembler
-@pytest.mark.parametrize("left", [1, 2])
-def test_a_loop_of_which_not_all_heads_are_known_is_not_begun_again(left: int, tmp_path: Path) -> None:
-    """Another state may have had the same name."""
+@pytest.mark.parametrize("lost", ["none", "one of two", "the only one"])
+def test_a_loop_of_which_not_all_heads_are_known_is_not_begun_again(lost: str, tmp_path: Path) -> None:
+    """Another state has had the same name since."""
     program = driver(tmp_path, [changes(0)])
     simulation = Simulation(program, Blocks(program), time.monotonic() + 10, None)
     simulation.record_nothing()
@@ -137,9 +139,20 @@ def test_a_loop_of_which_not_all_heads_are_known_is_not_begun_again(left: int, t
     while early.turn is None or not early._arrived(simulation._slots):
         key = simulation._first_waiting()
         simulation._explore(simulation._slots.pop(key), key)
-    early.turn = early.turn._replace(left=left)
     heads = {where: state for where, (state, _) in simulation._heads.items()}
-    assert len(early.states_again(heads, simulation._slots)) == (1 if left == 1 else 0)
+    (state,) = early.turn.left
+    left = {"none": (state,), "one of two": (state, again(state)), "the only one": (again(state),)}[lost]
+    early.turn = early.turn._replace(left=left)
+    assert len(early.states_again(heads, simulation._slots)) == (1 if lost == "none" else 0)
+
+
+def test_turns_at_the_same_place_are_not_the_same() -> None:
+    early = early_turns.EarlyTurns(cast(Setting, None), cast(Joins, None))
+    head = cast(PathState, SimpleNamespace())
+    first = early.enter((7, 3, 0), head, 0)
+    assert early.enter((7, 3, 0), head, 0) == first
+    other = early.enter((7, 5, 0), head, 0)
+    assert len({first, other, early.enter((7, 3, 0), head, 0)}) == 3
 
 
 @needs_assembler

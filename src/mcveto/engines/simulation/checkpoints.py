@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from mcveto.engines.simulation.early_turns import Turn
 
 Key = tuple[object, ...]
-Prefix = tuple[int, ...]
-"""Where a loop and its turn are in the order of all places."""
 
 
 @dataclass
@@ -25,8 +23,9 @@ class Slot:
     """Heads of loops around it whose end depends on inputs, or that have none and read some."""
     is_kept: bool = False
     """Whether a checkpoint has the state, too: executing uses it up."""
-    passed: Prefix | None = None
-    """The turn of an outermost loop through whose head all that arrived there has come last (`early_turns`)."""
+    passed: int | None = None
+    """The number of the turn in which all that arrived there has come through the head of an outermost loop last
+    (`early_turns`)."""
     is_begun_again: bool = False
     """Whether it stands for a state at the head of a loop that is begun again, and is executed in any case."""
 

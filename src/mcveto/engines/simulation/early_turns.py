@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mcveto.engines.simulation.checkpoints import Key, Prefix, Slot, again
+from mcveto.engines.simulation.checkpoints import Key, Slot, again
 from mcveto.engines.simulation.join import Joins
 from mcveto.engines.simulation.meeting import Meeting, Setting
 from mcveto.engines.state import PathState, Place
@@ -24,6 +24,8 @@ from mcveto.engines.state import PathState, Place
 FIRST_PART = 3000
 GROWTH = 4
 LONGEST_PART = 20_000
+Prefix = tuple[int, ...]
+"""Where a loop and its turn are in the order of all places."""
 # Blocks that are executed to come to the end of a turn.
 MOST_HURRIED = 300
 
@@ -49,9 +51,12 @@ def head_of(key: Key) -> Key:
 class Turn(NamedTuple):
     """A turn of an outermost loop that is being followed."""
 
+    number: int
+    """Of all turns that were begun: what has come through the head in another one is not of this one, even if that loop
+    and its turn had the same place in the order."""
     prefix: Prefix
-    left: int
-    """How many states have left the head in it."""
+    left: tuple[PathState, ...]
+    """The states that have left the head in it."""
     due: float
     """How many instructions will have been executed when it is begun again."""
     part: float
@@ -66,7 +71,7 @@ class Turn(NamedTuple):
 
     def has(self, slot: Slot) -> bool:
         """Whether what waits is within the loop and has come through the head in this turn."""
-        return slot.passed == self.prefix and self.is_around(slot.state)
+        return slot.passed == self.number and self.is_around(slot.state)
 
 
 class EarlyTurns:
@@ -74,20 +79,23 @@ class EarlyTurns:
         self._setting = setting
         self._joins = joins
         self.turn: Turn | None = None
+        self._turns = 0
         self._waiting: dict[Key, PathState] | None = None
         """What waited for the next turn when the hurry to the end of this one began."""
         self._hurried = 0
 
-    def enter(self, prefix: Prefix, instructions: int) -> None:
-        """A state leaves the head."""
+    def enter(self, prefix: Prefix, state: PathState, instructions: int) -> int:
+        """A state leaves the head; the number of the turn."""
         turn = self.turn
         if turn is not None and turn.prefix == prefix:
-            self.turn = turn._replace(left=turn.left + 1)
-            return
+            self.turn = turn._replace(left=(*turn.left, state))
+            return turn.number
         # A turn that has come to its end by itself has shown everything.
         is_next = turn is not None and turn.prefix[:-1] == prefix[:-1]
         part = math.inf if is_next else FIRST_PART
-        self.turn = Turn(prefix, 1, instructions + part, part)
+        self._turns += 1
+        self.turn = Turn(self._turns, prefix, (state,), instructions + part, part)
+        return self._turns
 
     def is_later(self, state: PathState) -> bool:
         """Whether a state is in a later turn than the first: what is called there is called again."""
@@ -128,8 +136,9 @@ class EarlyTurns:
         the next one by the same names; none if that is not certain, or nothing new has arrived."""
         turn = self.turn
         assert turn is not None
-        left = {where: again(state) for where, state in heads.items() if state.key[:-2] == turn.prefix}
-        if len(left) != turn.left:
+        gone = {id(state) for state in turn.left}
+        left = {where: again(state) for where, state in heads.items() if id(state) in gone}
+        if len(left) != len(turn.left):  # another state has had the same name since
             return {}
         is_new = False
         for key, state in self._arrived(slots).items():
@@ -158,7 +167,8 @@ class EarlyTurns:
         """Everything that has left the head in this turn leaves it in the next one, as part of something else."""
         assert self.turn is not None
         part = self._longer()
-        self.restore(Turn(self.turn.next_head[:-2], 0, instructions + part, part))
+        self._turns += 1
+        self.restore(Turn(self._turns, self.turn.next_head[:-2], (), instructions + part, part))
 
     def _longer(self) -> float:
         assert self.turn is not None

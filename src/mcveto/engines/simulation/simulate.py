@@ -35,7 +35,7 @@ from mcveto.engines.simulation.activation import Activation
 from mcveto.engines.simulation.apart import Item, KeptApart, changed, flag_of
 from mcveto.engines.simulation.arrivals import settle
 from mcveto.engines.simulation.asking import Asking, Doubt
-from mcveto.engines.simulation.checkpoints import Checkpoint, Key, Prefix, Refined, Slot, addresses, again, left
+from mcveto.engines.simulation.checkpoints import Checkpoint, Key, Refined, Slot, addresses, again, left
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import Unknowns
 from mcveto.engines.simulation.covering import Covering
@@ -302,7 +302,7 @@ class Simulation:
         """The place, and what is kept apart there."""
         return (state.key, state.pc, state.calls, self._apart.values(state))
 
-    def _push(self, state: PathState, marks: frozenset[int], source: Node | None, passed: Prefix | None = None) -> None:
+    def _push(self, state: PathState, marks: frozenset[int], source: Node | None, passed: int | None = None) -> None:
         if source is not None and len(state.arrivals) == 1:
             settle(state)
         if source is not None and len(state.arrivals) == 1:
@@ -600,8 +600,7 @@ class Simulation:
         self._heads[where] = again(slot.state), self._executor.recorder.upcoming
         turn = outermost(state) if self._executor.activation is None else None
         if turn is not None:
-            self._early.enter(turn, self._executor.instructions)
-            slot.passed = turn
+            slot.passed = self._early.enter(turn, self._heads[where][0], self._executor.instructions)
         return marks
 
     def _has_run_long(self, where: Key) -> bool:
