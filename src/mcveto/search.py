@@ -378,38 +378,58 @@ def _found(
     history: History | None = None,
     finish: Callable[[Verdict], Verdict] | None = None,
 ) -> Verdict:
-    """What is found; large programs are simulated first, after a glance at their paths."""
+    """What is found; large programs are simulated first."""
     is_auto = _is_auto(question)
     if is_auto or question.engine == "cegar":
         from mcveto.engines.simulation.size import VERY_LARGE, is_large
 
         is_very_large = is_large(program, VERY_LARGE)
         if is_very_large or (is_auto and is_large(program)):
-            from mcveto.engines.alongside import glance
-            from mcveto.engines.simulation.by_turns import simulate_twice
-            from mcveto.engines.simulation.simulate import simulate
-
-            found = glance(program, min(_LONGEST_GLANCE, _SHARE_OF_GLANCE * remaining()), tell) if is_auto else None
-            if found is None and is_auto:
-                found = _by_runs(program, question.seed, min(_LONGEST_FIRST_RUNS, _SHARE_OF_RUNS * remaining()), tell)
-            if found is not None:
-                return found
-            share = _SHARE_IF_VERY_LARGE if is_very_large else _SHARE_OF_SIMULATION
-            # The certificate of very large code would be too long for anybody who does not ask for it.
-            if is_very_large:
-                verdict = simulate(program, share * remaining(), tell, question.certificate)
-            else:
-                verdict = simulate_twice(program, share * remaining(), tell, question.certificate)
-            if verdict.kind != "unknown":
-                return replace(verdict, found_by="simulation")
-            if is_auto:
-                rest = _SHARE_OF_LAST_RUNS_IF_VERY_LARGE if is_very_large else _SHARE_OF_LAST_RUNS
-                found = _by_runs(program, question.seed + 1, rest * remaining(), tell)
-                if found is not None:
-                    return found
+            verdict = _of_large_code(program, question, remaining, tell, is_very_large)
+            if verdict is not None:
+                return verdict
         elif question.engine == "cegar" and is_large(program):
             return _cegar_then_simulation(program, question, remaining, tell)
     return _engine(program, question, remaining, tell, history, finish)
+
+
+def _of_large_code(
+    program: Program,
+    question: Question,
+    remaining: Callable[[], float],
+    tell: Callable[[Counts, str], None],
+    is_very_large: bool,
+) -> Verdict | None:
+    """What a simulation finds, or random runs before it, beside it and after it."""
+    from mcveto.dpg.auto_ends import Decided
+    from mcveto.engines.runs_beside import RunsBeside
+    from mcveto.engines.simulation.by_turns import simulate_twice
+    from mcveto.engines.simulation.simulate import simulate
+
+    share = _SHARE_IF_VERY_LARGE if is_very_large else _SHARE_OF_SIMULATION
+    # The certificate of very large code would be too long for anybody who does not ask for it.
+    simulated = simulate if is_very_large else simulate_twice
+    if not _is_auto(question):
+        verdict = simulated(program, share * remaining(), tell, question.certificate)
+        return replace(verdict, found_by="simulation") if verdict.kind != "unknown" else None
+    from mcveto.engines.alongside import glance
+
+    found = glance(program, min(_LONGEST_GLANCE, _SHARE_OF_GLANCE * remaining()), tell)
+    if found is None:
+        found = _by_runs(program, question.seed, min(_LONGEST_FIRST_RUNS, _SHARE_OF_RUNS * remaining()), tell)
+    if found is not None:
+        return found
+    with RunsBeside(program, remaining(), question.seed + 1, question.memory_mb) as runs:
+        try:
+            verdict = simulated(program, share * remaining(), runs.watched(tell), question.certificate)
+        except Decided as decided:
+            return decided.verdict
+        if verdict.kind != "unknown":
+            return replace(verdict, found_by="simulation")
+        rest = _SHARE_OF_LAST_RUNS_IF_VERY_LARGE if is_very_large else _SHARE_OF_LAST_RUNS
+        if runs.are_running:
+            return runs.look(min(rest * remaining(), LONGEST_RUNS))
+        return _by_runs(program, question.seed + 2, rest * remaining(), tell)
 
 
 def _by_runs(program: Program, seed: int, seconds: float, tell: Callable[[Counts, str], None]) -> Verdict | None:

@@ -11,7 +11,6 @@ from mcveto.engines.random_runs import STYLES, StyledSource, random_runs
 from mcveto.program.program import Program
 from mcveto.property.attach import attach
 from mcveto.search import Question, search
-from mcveto.verdict import Verdict
 
 MEMORY = Path(__file__).parents[2] / "examples/memory/x86-32"
 
@@ -42,28 +41,3 @@ def test_a_source_can_start_again() -> None:
         draws.append([source.next(bits, "here") for bits in (1, 8, 16, 32, 64) * 4])
         assert all(0 <= value < 1 << item.bits for value, item in zip(draws[-1], source.consumed, strict=True))
     assert draws[0] == draws[1] and len(source.consumed) == 20
-
-
-@pytest.mark.parametrize("is_left", [False, True])
-def test_large_code_is_run_before_and_after_its_simulation(monkeypatch: pytest.MonkeyPatch, is_left: bool) -> None:
-    """A mistake that many inputs show does not wait until nothing is left to think about; after that, runs of other
-    inputs get most of the time."""
-    import mcveto.search as searching
-
-    seeds: list[int] = []
-
-    def runs(program: Program, seconds: float, seed: int, tell: object) -> Verdict:
-        seeds.append(seed)
-        kind = "unknown" if is_left and len(seeds) == 1 else "violated"
-        return Verdict(kind, reason="", assumptions=program.assumptions)
-
-    monkeypatch.setattr("mcveto.engines.simulation.size.is_large", lambda *_: True)
-    monkeypatch.setattr("mcveto.engines.alongside.glance", lambda *_: None)
-    monkeypatch.setattr(
-        "mcveto.engines.simulation.simulate.simulate", lambda *_: Verdict("unknown", reason="", assumptions=())
-    )
-    monkeypatch.setattr("mcveto.engines.random_runs.random_runs", runs)
-    asked = attach(program("negative-bug")).program
-    found = searching._found(asked, Question(seed=7), lambda: 10.0, lambda counts, place: None)
-    assert (found.kind, found.found_by) == ("violated", "runs")
-    assert seeds == ([7, 8] if is_left else [7])

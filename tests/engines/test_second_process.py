@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcveto.engines import second_process
+from mcveto.engines import beside
 from mcveto.engines.second_process import Apart
 from mcveto.limits import resident_mb
 from mcveto.verdict import Verdict
@@ -48,7 +48,7 @@ def divided(partners: Partners, memory_mb: int | None = None, seconds: float = 2
 def two_processors_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also in a process that has run many tests before."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
-    monkeypatch.setattr(second_process, "MOST_MEMORY", 1e6)
+    monkeypatch.setattr(beside, "MOST_MEMORY", 1e6)
 
 
 def test_counted_turns_are_taken_here() -> None:
@@ -66,7 +66,7 @@ def test_the_child_finds_and_finishes() -> None:
     assert found is not None and (found.kind, found.is_finished) == ("violated", True)
     assert found.reason != f"by {os.getpid()}"
     assert partners.taken == [], "the parent took no turn"
-    assert not both.is_apart and both(1.0) is found and both.look() is found
+    assert not both.is_apart and both(1.0) == found and both.look() == found
 
 
 def test_nothing_found_is_not_looked_for_again() -> None:
@@ -110,7 +110,7 @@ def test_memory_is_that_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
     partners = Partners(lambda: grow() if os.getpid() != parent else VIOLATED)
     # A child has what it makes, and of its parent's memory what is not of files: how much, differs.
     limit = int(resident_mb(parent) + 150)
-    monkeypatch.setattr(second_process, "SHARE_OF_MEMORY", 1.0)
+    monkeypatch.setattr(beside, "SHARE_OF_MEMORY", 1.0)
     both = divided(partners, limit)
     both(1.0)
     begun = time.monotonic()
@@ -130,8 +130,8 @@ def test_no_division_of_what_is_large_or_without_a_processor(monkeypatch: pytest
 def test_it_ends_with_the_search() -> None:
     both = divided(Partners(lambda: time.sleep(60)))
     both(1.0)
-    assert both._watch is not None
-    child = both._watch._child
+    assert both._beside._watch is not None
+    child = both._beside._watch._child
     both.close()
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)

@@ -95,16 +95,20 @@ class _Machine(Machine):
 
 
 def random_runs(
-    program: Program, seconds: float, seed: int, tell: Callable[[dict[str, float | int], str], None]
+    program: Program,
+    seconds: float,
+    seed: int,
+    tell: Callable[[dict[str, float | int], str], None],
+    most: float = _MAX_RUNS,
 ) -> Verdict:
-    """A violation that a random run shows, or unknown."""
+    """A violation that one of so many random runs shows, or unknown."""
     until = time.monotonic() + seconds
     number = 0
     source = StyledSource()
     machine = program.machine(source, make=_Machine)
     assert isinstance(machine, _Machine)
     machine.keep(program, source)
-    while number < _MAX_RUNS and time.monotonic() < until:
+    while number < most and time.monotonic() < until:
         source.restart(f"{seed}/{number}", STYLES[number % len(STYLES)])
         machine.restart()
         number += 1
