@@ -414,12 +414,13 @@ def _of_large_code(
         return replace(verdict, found_by="simulation") if verdict.kind != "unknown" else None
     from mcveto.engines.alongside import glance
 
-    found = glance(program, min(_LONGEST_GLANCE, _SHARE_OF_GLANCE * remaining()), tell)
-    if found is None:
-        found = _by_runs(program, question.seed, min(_LONGEST_FIRST_RUNS, _SHARE_OF_RUNS * remaining()), tell)
-    if found is not None:
-        return found
-    with RunsBeside(program, remaining(), question.seed + 1, question.memory_mb) as runs:
+    # They begin while this process holds little; what it finds itself in a moment is found the same way each time.
+    with RunsBeside(program, remaining(), question.seed, question.memory_mb) as runs:
+        found = glance(program, min(_LONGEST_GLANCE, _SHARE_OF_GLANCE * remaining()), tell)
+        if found is None and not runs.are_running:
+            found = _by_runs(program, question.seed, min(_LONGEST_FIRST_RUNS, _SHARE_OF_RUNS * remaining()), tell)
+        if found is not None:
+            return found
         try:
             verdict = simulated(program, share * remaining(), runs.watched(tell), question.certificate)
         except Decided as decided:
@@ -429,7 +430,7 @@ def _of_large_code(
         rest = _SHARE_OF_LAST_RUNS_IF_VERY_LARGE if is_very_large else _SHARE_OF_LAST_RUNS
         if runs.are_running:
             return runs.look(min(rest * remaining(), LONGEST_RUNS))
-        return _by_runs(program, question.seed + 2, rest * remaining(), tell)
+        return _by_runs(program, question.seed + 1, rest * remaining(), tell)
 
 
 def _by_runs(program: Program, seed: int, seconds: float, tell: Callable[[Counts, str], None]) -> Verdict | None:

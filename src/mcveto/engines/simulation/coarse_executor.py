@@ -6,8 +6,9 @@ for each entry of the table that the index can name, without asking for one at a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mcveto.engines.domain import PathDomain, as_term, as_value
@@ -21,6 +22,7 @@ from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
 from mcveto.engines.simulation.hints import Possible
 from mcveto.engines.simulation.masks import Masks
+from mcveto.engines.simulation.narrowing import Table, narrowed
 from mcveto.engines.simulation.pointers import Pointers
 from mcveto.engines.simulation.positions import Positions
 from mcveto.engines.simulation.remainders import Remainders, has_remainder
@@ -46,6 +48,9 @@ MOST_TARGETS = 512
 # Bytes that a store may be spread over to be worth asking where exactly.
 WIDEST_ASKED = 1 << 12
 LONGEST_CONDITION = 60
+# Values of an index that a jump tells: which device it is for.
+MOST_TOLD = 16
+NOTHING_TOLD: Mapping[Term, list[int]] = MappingProxyType({})
 
 
 class CoarseDomain(PathDomain):
@@ -81,7 +86,7 @@ class CoarseExecutor(Executor):
         """Whether it is worth asking which ways the branch of a state's block can go."""
         self.asks_all: Callable[[PathState], bool] = lambda state: False
         """Whether everything about a state's block is asked of the solver."""
-        self._tables: dict[Term, tuple[Term, list[int], list[int]]] = {}
+        self._tables: dict[Term, Table] = {}
         self._lists: dict[Term, Term] = {}
         """Of what was read from a table of code: which entries it can be."""
         self.forked = False
@@ -290,6 +295,8 @@ class CoarseExecutor(Executor):
                 distinct = sorted({entry for _, entry in entries})
                 if len(distinct) <= MOST_LISTED and all(self._is_code(entry) for entry in distinct):
                     self._lists[value] = t.disj([t.eq(value, t.const(entry, value.width)) for entry in distinct])
+                elif len(distinct) <= MOST_LISTED and self.pointers.are_all(distinct):
+                    self._lists[value] = self.pointers.listing(value, distinct)
         if value in self._lists:
             self._state.path.add(self._lists[value])
         return value
@@ -303,7 +310,7 @@ class CoarseExecutor(Executor):
         return [value for value in values if bounds[0] <= value <= bounds[1]] or _cells(address, bounds, FEW_CELLS)
 
     def _entries(self, address: Term, bounds: tuple[int, int], size: int, is_fixed: bool) -> list[tuple[int, int]]:
-        """The cells of a table that can be read, with their contents; none if it is no table, or not one of code
+        """The cells of a table that can be read, with their contents; none if it is no table, or not one of addresses
         and can be written."""
         if not is_fixed and size != self._row.address_bytes:
             return []
@@ -313,7 +320,7 @@ class CoarseExecutor(Executor):
             entry = self._domain.memory.load(cell, size)
             if not isinstance(entry, int):
                 return []
-            if not is_fixed and entry and not self._is_code(entry):
+            if not is_fixed and not self._is_code(entry) and not self.pointers.are_all((entry,)):
                 return []
             found.append((cell, entry))
         return found
@@ -481,7 +488,8 @@ class CoarseExecutor(Executor):
         if values:
             self.forked = self.forked or len(values) > 1
             for value in values:
-                self._go(state, value, t.eq(target, t.const(value, target.width)), transfer)
+                told = narrowed(target, frozenset((value,)), state.path, lambda name: self._table_now(name, state))
+                self._go(state, value, t.eq(target, t.const(value, target.width)), transfer, told)
             return
         read = self._read_from_table(target)
         if self.activation is not None and read is None:
@@ -498,10 +506,7 @@ class CoarseExecutor(Executor):
             return
         address, cells, entries = self._tables[read]
         places: dict[int, list[Term]] = {}
-        memory = state.memory
-        assert isinstance(memory, CoarseMemory)
-        known = memory.looked.get((address, read.width // 8))
-        is_there = known is not None and known[0] is read
+        is_there = self._table_now(read, state) is not None
         if is_there and self._accesses is not None and (address, read.width // 8) not in self._accesses.made:
             self._accesses.looked.add((address, read.width // 8))
         for cell, entry in zip(cells, entries, strict=True):
@@ -513,6 +518,14 @@ class CoarseExecutor(Executor):
             here = t.disj(ways) if is_there else t.TRUE
             assert goes.op == "const"
             self._go(state, goes.data, here, transfer)
+
+    def _table_now(self, name: Term, state: PathState) -> Table | None:
+        """From where something was read, if the index is still what it was read with."""
+        table = self._tables.get(name)
+        memory = state.memory
+        assert isinstance(memory, CoarseMemory)
+        known = memory.looked.get((table[0], name.width // 8)) if table is not None else None
+        return table if known is not None and known[0] is name else None
 
     def _return(self, state: PathState, target: Value) -> None:
         if self.activation is not None and state.calls is self.activation.general.root:
@@ -530,8 +543,13 @@ class CoarseExecutor(Executor):
             raise Unfit
         return super()._single(state)
 
-    def _go(self, state: PathState, pc: int, here: Term, transfer: Transfer) -> None:
-        """One way of a jump, if its condition is possible; a long one is not remembered."""
+    def _go(
+        self, state: PathState, pc: int, here: Term, transfer: Transfer, told: Mapping[Term, list[int]] = NOTHING_TOLD
+    ) -> None:
+        """One way of a jump, if its condition is possible; a long one is not remembered. It tells something about the
+        indices that decide where it goes."""
+        if not all(told.values()):
+            return
         model = self.possible.model(state.path, here, state.model)
         if model is No.UNSAT:
             return
@@ -540,4 +558,13 @@ class CoarseExecutor(Executor):
             taken.model = model
         if len(t.postorder([here])) <= LONGEST_CONDITION:
             taken.path.add(here)
+        for index, values in told.items():
+            if len(values) <= MOST_TOLD:
+                taken.path.add(t.disj([t.eq(index, t.const(value, index.width)) for value in values]))
+        known = {index: t.const(values[0], index.width) for index, values in told.items() if len(values) == 1}
+        if known and not self.unknowns.is_recorded:
+            put = Substitution(known)
+            for number, value in taken.registers.items():
+                if isinstance(value, Term):
+                    taken.registers[number] = as_value(put.apply(value))
         self._result.successors.append((transfer, taken))

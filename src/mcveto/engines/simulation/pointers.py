@@ -9,6 +9,8 @@ access through null is not allowed, and ends the run: what remains are the addre
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mcveto.engines.memory import Value
 from mcveto.engines.path import Path
 from mcveto.engines.simulation.value_ranges import values_of
@@ -38,7 +40,11 @@ class Pointers:
             found = values_of(value, path, MOST_LISTED)
         else:
             return None
-        return frozenset(found) if found and all(map(self._is_pointer, found)) else None
+        return frozenset(found) if found and self.are_all(found) else None
+
+    def are_all(self, values: Iterable[int]) -> bool:
+        """Whether these are addresses of objects, or null."""
+        return all(map(self._is_pointer, values))
 
     def _is_pointer(self, value: int) -> bool:
         if value < FIRST_PAGE:
