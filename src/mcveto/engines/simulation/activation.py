@@ -30,6 +30,7 @@ from mcveto.engines.simulation.value_ranges import bounds_of
 from mcveto.engines.state import Calls, PathState
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
+from mcveto.machine.symbolic import initial_register
 from mcveto.program.frame_layout import CALLEE_SAVED
 from mcveto.program.program import Program
 
@@ -104,9 +105,10 @@ class General:
         state: PathState,
         loose: Collection[int],
         limits: Mapping[int, int],
+        unused: Collection[int],
     ) -> None:
         """`loose`: cells of which nothing is to be known; `limits`: words of which it is to be known only what they are
-        at most."""
+        at most; `unused`: registers that the state need not have."""
         assert state.calls is not None and state.place is not None
         self._program, self._frames, self._unknowns = program, frames, unknowns
         self._pointers, self._masks = pointers, masks
@@ -126,7 +128,11 @@ class General:
         layout, row = program.decoder.layout, program.decoder.row
         saved = {p.cell.number for name in CALLEE_SAVED.get(row.name, ()) for p in layout.named(name)}
         self.registers: dict[int, Value] = {}
-        for number, value in state.registers.items():
+        held = dict(state.registers)
+        for number in sorted(unused):
+            if number not in held:
+                held[number] = as_value(initial_register(layout, layout.cells[number]))
+        for number, value in held.items():
             bits = layout.cells[number].bits
             self.registers[number] = self._fresh(bits, None) if number in saved else self._general(value, bits)
         memory = state.memory

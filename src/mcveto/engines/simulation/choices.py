@@ -17,7 +17,7 @@ from mcveto.logic.terms import Term
 
 MOST_NODES = 120
 MOST_CHOICES = 8
-MOST_PLACES = 16
+MOST_PLACES = 64
 
 
 def is_choice(value: Value) -> bool:

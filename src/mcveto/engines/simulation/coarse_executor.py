@@ -39,7 +39,7 @@ from mcveto.program.program import Program
 if TYPE_CHECKING:
     from mcveto.engines.simulation.activation import Activation
 
-FEW_CELLS = 32
+FEW_CELLS = 64
 MOST_ENTRIES = 8192
 MOST_NODES = 400
 MOST_PLACES = 512
@@ -293,7 +293,7 @@ class CoarseExecutor(Executor):
                     raise Unfit
                 self._tables[value] = (address, [cell for cell, _ in entries], [entry for _, entry in entries])
                 distinct = sorted({entry for _, entry in entries})
-                if len(distinct) <= MOST_LISTED and all(self._is_code(entry) for entry in distinct):
+                if len(distinct) <= MOST_LISTED and all(self.is_code(entry) for entry in distinct):
                     self._lists[value] = t.disj([t.eq(value, t.const(entry, value.width)) for entry in distinct])
                 elif len(distinct) <= MOST_LISTED and self.pointers.are_all(distinct):
                     self._lists[value] = self.pointers.listing(value, distinct)
@@ -301,7 +301,7 @@ class CoarseExecutor(Executor):
             self._state.path.add(self._lists[value])
         return value
 
-    def _is_code(self, address: int) -> bool:
+    def is_code(self, address: int) -> bool:
         region = self._program.space.region_at(self._row.code_address(address))
         return region is not None and bool(region.permissions & EXECUTE)
 
@@ -320,7 +320,7 @@ class CoarseExecutor(Executor):
             entry = self._domain.memory.load(cell, size)
             if not isinstance(entry, int):
                 return []
-            if not is_fixed and not self._is_code(entry) and not self.pointers.are_all((entry,)):
+            if not is_fixed and not self.is_code(entry) and not self.pointers.are_all((entry,)):
                 return []
             found.append((cell, entry))
         return found

@@ -23,12 +23,15 @@ from mcveto.engines.simulation.joined_bounds import counts_slowly, enclose
 from mcveto.engines.simulation.joined_counters import JoinedCounters
 from mcveto.engines.simulation.joined_places import JoinedPlaces
 from mcveto.engines.simulation.meeting import Meeting, Where
+from mcveto.engines.simulation.value_ranges import values_of
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 
 # Bits of a register that holds the outcome of a comparison.
 FLAGS = 8
+# Nodes of the choice between functions that a call through a table goes to.
+MOST_CHOSEN = 1000
 
 
 class JoinedValues:
@@ -60,7 +63,7 @@ class JoinedValues:
             if alike is not None:
                 return alike
         are_choices = is_choice(a) and is_choice(b)
-        if not (are_choices and self._gate is not None):
+        if self._gate is None or not (are_choices or self._are_chosen_functions(a, b, bits)):
             listed = self._listed(a, b, bits, where)
             if listed is not None:
                 return listed
@@ -71,6 +74,7 @@ class JoinedValues:
             or (self._setting.is_flag(where) and are_ways(a, b))
             or self._are_kept(a, b)
             or self._is_pointer_got(a, b, bits)
+            or self._are_chosen_functions(a, b, bits)
         ):
             meeting.origin(where)
             return as_value(t.ite(self._gate, as_term(a, bits), as_term(b, bits)))
@@ -186,6 +190,19 @@ class JoinedValues:
         if bits != self._setting.address_bits or not (is_variable(a) or is_variable(b)):
             return False
         return any(pointers.is_short(value, path) for value, path in ((a, first), (b, second)) if value != 0)
+
+    def _are_chosen_functions(self, a: Value, b: Value, bits: int) -> bool:
+        """Whether each of two values is the address of one of several functions, chosen by an index: two ways to one
+        call through a table. Where it goes will tell the index (`narrowing`), and then the choice is over."""
+        if bits != self._setting.address_bits or isinstance(a, int) or isinstance(b, int) or {a.op, b.op} != {"ite"}:
+            return False
+        if len(t.postorder([a, b])) > MOST_CHOSEN:
+            return False
+        executor = self._setting.executor
+        return all(
+            values and all(map(executor.is_code, values))
+            for values in (values_of(a, self._first.path, MOST_CHOSEN), values_of(b, self._second.path, MOST_CHOSEN))
+        )
 
     def _listed(self, a: Value, b: Value, bits: int, where: Where) -> Value | None:
         """Null or one of a few addresses."""

@@ -443,7 +443,10 @@ class Simulation:
                 or not self._summaries.is_due(function, self._early.is_later(state))
             ):
                 return None
-            if not self._summarise(state, function):
+            saved = self._summaries.saved
+            if not self._summarise(state, function) and (
+                self._summaries.saved == saved or not self._summarise(state, function)
+            ):
                 self._summaries.failed(function)
                 return None
             found = self._summaries.fitting(state, function)

@@ -125,6 +125,8 @@ class Summaries:
         """Of words that were found to differ, and are small numbers: what they are at most."""
         self._flags: set[int] = set()
         """Cells that are kept apart: it matters what they are."""
+        self.saved: frozenset[int] = frozenset()
+        """Registers that nobody had used before a call that depends on them: most functions only save them."""
 
     # Which calls.
 
@@ -181,8 +183,9 @@ class Summaries:
         limits = {} if is_strict else {word: most for word, most in self._limits.items() if word not in flags}
         executor = self._executor
         return General(
-            self._program, self._frames, executor.unknowns, executor.pointers, executor.masks, state, loose, limits
-        )
+            self._program, self._frames, executor.unknowns, executor.pointers, executor.masks, state, loose, limits,
+            self.saved,
+        )  # fmt: skip
 
     def add(self, activation: Activation, first: Node) -> Summary:
         general = activation.general
@@ -199,7 +202,8 @@ class Summaries:
             ):
                 numbers[cell] = general.memory.byte(cell)
         if not registers <= general.registers.keys():
-            raise Unfit  # registers that nobody has written or read before
+            self.saved |= registers - general.registers.keys()
+            raise Unfit
         patterns = {number: general.registers[number] for number in sorted(registers)}
         for value in [*patterns.values(), *words.values()]:
             if isinstance(value, Term):
