@@ -74,11 +74,13 @@ class PathMemory:
         first = cells.get(address)
         if type(first) is ByteOf and first.word.width == 8 * size:
             word = first.word
-            if self._big_endian:
-                whole = all(cells.get((address + i) & mask) == (word, size - 1 - i) for i in range(size))
+            index, step = (size - 1, -1) if self._big_endian else (0, 1)
+            for i in range(size):
+                cell = cells.get((address + i) & mask)
+                if type(cell) is not ByteOf or cell[0] is not word or cell[1] != index:
+                    break
+                index += step
             else:
-                whole = all(cells.get((address + i) & mask) == (word, i) for i in range(size))
-            if whole:
                 return word
         parts: list[Cell] = []
         for i in range(size):

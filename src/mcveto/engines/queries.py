@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 
 from mcveto.engines.path import KeyTable, Path
+from mcveto.limits import give_back_memory
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.solver import MemoryModel, Solver, make_solver
@@ -24,6 +25,8 @@ MAX_FACT_ROUNDS = 100
 FACT_WINDOW = 256
 # A question in this process is as long as the solver's memory of earlier ones; it starts anew now and then.
 QUESTIONS_PER_SOLVER = 3000
+# After so many, what solvers have left behind is given back to the system.
+QUESTIONS_PER_RETURN = 300
 
 
 class No(Enum):
@@ -82,6 +85,7 @@ class Queries:
         self.used: set[Term] = set()
         """Conjuncts that sufficed for a "no", until somebody takes them."""
         self.count = 0
+        self._given_back = 0
         self.got_stuck = False
         """Whether a question was given up for lack of time."""
 
@@ -180,6 +184,9 @@ class Queries:
         if self.count % self._per_solver == self._per_solver - 1 and self._started_solver is not None:
             self._started_solver.close()
             self._started_solver = None
+            if self.count >= self._given_back + QUESTIONS_PER_RETURN:
+                self._given_back = self.count
+                give_back_memory()
 
     def bounds(self, path: Path, term: Term, base: Model, widest: int) -> tuple[int, int] | None:
         """The least and greatest value of a term, if they are at most `widest` apart and can be found."""

@@ -50,15 +50,16 @@ class KeptApart:
         """The values of what is kept apart, by number; those of real paths are compared, but not learned."""
         function = state.place.function if state.place is not None else 0
         values: list[tuple[int, object]] = [(-1, _known(state.registers.get(self.stack_pointer)))]
+        guards, memory = self.guards, state.memory
         for owner in (None, function):
             for number, item in self.of.get(owner, ()):
                 value: object
-                if self.guards.is_idle(flag_of(item), state):
-                    value = "?"
-                elif item[0] == "memory":
-                    value = state.memory.load(item[1], item[2])  # type: ignore[arg-type]
-                else:
+                if item[0] != "memory":
                     value = state.registers.get(item[1])  # type: ignore[call-overload]
+                elif owner is None and guards.is_idle(item[1:3], state):  # type: ignore[arg-type]
+                    value = "?"
+                else:
+                    value = memory.load(item[1], item[2])  # type: ignore[arg-type]
                 values.append((number, self._few(item, value, is_real)))
         return tuple(values)
 

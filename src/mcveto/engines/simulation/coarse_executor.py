@@ -22,7 +22,7 @@ from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
 from mcveto.engines.simulation.hints import Possible
 from mcveto.engines.simulation.masks import Masks
-from mcveto.engines.simulation.narrowing import Table, narrowed
+from mcveto.engines.simulation.narrowing import Narrowing, Table
 from mcveto.engines.simulation.pointers import Pointers
 from mcveto.engines.simulation.positions import Positions
 from mcveto.engines.simulation.remainders import Remainders, has_remainder
@@ -487,8 +487,9 @@ class CoarseExecutor(Executor):
         values = values_of(target, state.path, MOST_TARGETS)
         if values:
             self.forked = self.forked or len(values) > 1
+            narrowing = Narrowing(state.path, lambda name: self._table_now(name, state))
             for value in values:
-                told = narrowed(target, frozenset((value,)), state.path, lambda name: self._table_now(name, state))
+                told = narrowing.told(target, frozenset((value,))) if len(values) > 1 else NOTHING_TOLD
                 self._go(state, value, t.eq(target, t.const(value, target.width)), transfer, told)
             return
         read = self._read_from_table(target)

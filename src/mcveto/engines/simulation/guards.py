@@ -62,8 +62,15 @@ class Guards:
         return frozenset(flag for flag, first in self.first.items() if _differs(state, flag, first))
 
     def is_idle(self, flag: Flag | None, state: PathState) -> bool:
-        others = self._of.get(flag, ()) if flag is not None else ()
-        return any(state.memory.load(*other) == self.first[other] for other in others)
+        others = self._of.get(flag) if flag is not None else None
+        if others is None:
+            return False
+        load, first = state.memory.load, self.first
+        for other in others:
+            value = load(*other)
+            if type(value) is int and value == first[other]:
+                return True
+        return False
 
     def idle_cells(self, state: PathState) -> set[int]:
         idle = [flag for flag in self._of if self.is_idle(flag, state)]

@@ -26,40 +26,49 @@ Table = tuple[Term, list[int], list[int]]
 """An address with its possible values, and what is there."""
 
 
-def narrowed(
-    term: Term, allowed: frozenset[int], path: Path, table_of: Callable[[Term], Table | None]
-) -> dict[Term, list[int]]:
-    """What variables and their parts can be if the term is one of these values, where that is less than the path says;
-    `table_of` says of a variable from where it was read."""
-    found: dict[Term, list[int]] = {}
-    pending = [(term, allowed)]
-    while pending:
-        term, allowed = pending.pop()
-        terms = t.postorder([term])
-        for index in terms:
-            if index in found or not _is_index(index):
-                continue
-            values = values_of(index, path, MOST_VALUES)
-            if len(values) < 2 or len(values) * len(terms) > MOST_NODES:
-                continue
-            left = [value for value in values if _can_be(term, index, value, allowed, path)]
-            if len(left) == len(values):
-                continue
-            found[index] = left
-            table = table_of(index)
-            if table is not None:
-                address, cells, entries = table
-                pending.append(
-                    (address, frozenset(c for c, entry in zip(cells, entries, strict=True) if entry in left))
-                )
-    return found
+class Narrowing:
+    """Of a path: what values of its terms tell. `table_of` says of a variable from where it was read."""
+
+    def __init__(self, path: Path, table_of: Callable[[Term], Table | None]) -> None:
+        self._path = path
+        self._table_of = table_of
+        self._outcomes: dict[Term, dict[Term, dict[int, frozenset[int]]]] = {}
+        """Of a term, for each value of each of its indices: what it can be then; nothing if that is not known."""
+
+    def told(self, term: Term, allowed: frozenset[int]) -> dict[Term, list[int]]:
+        """What variables and their parts can be if the term is one of these values, where that is less than the path
+        says."""
+        found: dict[Term, list[int]] = {}
+        pending = [(term, allowed)]
+        while pending:
+            term, allowed = pending.pop()
+            for index, outcomes in self._outcomes_of(term).items():
+                left = [value for value, possible in outcomes.items() if not possible or possible & allowed]
+                if index in found or len(left) == len(outcomes):
+                    continue
+                found[index] = left
+                table = self._table_of(index)
+                if table is not None:
+                    address, cells, entries = table
+                    read = frozenset(cell for cell, entry in zip(cells, entries, strict=True) if entry in left)
+                    pending.append((address, read))
+        return found
+
+    def _outcomes_of(self, term: Term) -> dict[Term, dict[int, frozenset[int]]]:
+        known = self._outcomes.get(term)
+        if known is None:
+            known = self._outcomes[term] = {}
+            terms = t.postorder([term])
+            for index in filter(_is_index, terms):
+                values = values_of(index, self._path, MOST_VALUES)
+                if len(values) > 1 and len(values) * len(terms) <= MOST_NODES:
+                    known[index] = {value: self._possible(term, index, value) for value in values}
+        return known
+
+    def _possible(self, term: Term, index: Term, value: int) -> frozenset[int]:
+        rest = Substitution({index: t.const(value, index.width)}).apply(term)
+        return frozenset(values_of(rest, self._path, MOST_VALUES))
 
 
 def _is_index(term: Term) -> bool:
     return term.op == "var" or (term.op == "extract" and term.args[0].op == "var")
-
-
-def _can_be(term: Term, index: Term, value: int, allowed: frozenset[int], path: Path) -> bool:
-    rest = Substitution({index: t.const(value, index.width)}).apply(term)
-    values = values_of(rest, path, MOST_VALUES)
-    return not values or not allowed.isdisjoint(values)
