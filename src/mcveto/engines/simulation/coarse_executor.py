@@ -39,7 +39,7 @@ from mcveto.program.program import Program
 if TYPE_CHECKING:
     from mcveto.engines.simulation.activation import Activation
 
-FEW_CELLS = 64
+FEW_CELLS = 32
 MOST_ENTRIES = 8192
 MOST_NODES = 400
 MOST_PLACES = 512
@@ -271,7 +271,7 @@ class CoarseExecutor(Executor):
             if accesses is not None and (address, size) not in accesses.made:
                 accesses.looked.add((address, size))
             return as_value(known[0])
-        cells = self._few_cells(address, bounds)
+        cells = self._few_cells(address, bounds, FEW_CELLS)
         if cells:
             if self.deciding and self._instruction.pc in self.deciding:
                 self.decided_among.update(at for cell in cells for at in range(cell, cell + size))
@@ -305,9 +305,9 @@ class CoarseExecutor(Executor):
         region = self._program.space.region_at(self._row.code_address(address))
         return region is not None and bool(region.permissions & EXECUTE)
 
-    def _few_cells(self, address: Term, bounds: tuple[int, int]) -> list[int]:
-        values = values_of(address, self._state.path, FEW_CELLS)
-        return [value for value in values if bounds[0] <= value <= bounds[1]] or _cells(address, bounds, FEW_CELLS)
+    def _few_cells(self, address: Term, bounds: tuple[int, int], most: int) -> list[int]:
+        values = values_of(address, self._state.path, most)
+        return [value for value in values if bounds[0] <= value <= bounds[1]] or _cells(address, bounds, most)
 
     def _entries(self, address: Term, bounds: tuple[int, int], size: int, is_fixed: bool) -> list[tuple[int, int]]:
         """The cells of a table that can be read, with their contents; none if it is no table, or not one of addresses
@@ -340,7 +340,7 @@ class CoarseExecutor(Executor):
         bounds = self._bounded(address, size, WRITE)
         if bounds is not None and self.asks_all(self._state):
             bounds = self._closest(address, bounds)
-        cells = self._few_cells(address, bounds) if bounds is not None else []
+        cells = self._few_cells(address, bounds, choices.MOST_PLACES) if bounds is not None else []
         if len(cells) == 1:
             if self._accesses is not None:
                 self._accesses.store(cells[0], size)
