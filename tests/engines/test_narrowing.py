@@ -240,8 +240,8 @@ def test_registers_that_nobody_has_used_are_no_obstacle(monkeypatch: pytest.Monk
     assert not failed and simulation._summaries.saved
 
 
-# Within a call that is followed for all of its kind, another one: what stands for a word at the entry of both has one
-# name, and is not the same, as the first has changed the word before the second.
+# Within a call that is followed for all of its kind, another one: the word at the entry of both is not the same, as the
+# first has changed it before the second.
 NESTED = """
 	call	choice
 	andl	$7, %eax
@@ -297,3 +297,57 @@ def test_names_of_nested_calls_are_not_confused(wrong: int, monkeypatch: pytest.
         differences |= {once - word, inner(once) - word}
     verdict = simulate(x86_driver(tmp_path, NESTED.replace("WRONG", str(wrong))), 60.0, None, False)
     assert verdict.kind == ("violated" if wrong in differences else "proved")
+
+
+# The outer call has written beside one element, and the inner one writes to another: both indices are the remainder of
+# the word at the entry, but not of the same word.
+REMAINDERS = """
+	call	choice
+	movl	%eax, word
+	xorl	%eax, %eax
+	call	outer
+	call	choice
+	movl	%eax, word
+	xorl	%eax, %eax
+	call	outer
+.Lend:
+	jmp	.Lend
+outer:
+	movl	word, %eax
+	xorl	%edx, %edx
+	movl	$5, %ecx
+	divl	%ecx
+	movl	%eax, %edi
+	movl	%edi, array+8(,%edx,8)
+	movl	%edx, %esi
+	incl	word
+	call	inner
+	cmpl	%edi, array+8(,%esi,8)
+	jne	reached
+	ret
+inner:
+	movl	word, %eax
+	xorl	%edx, %edx
+	movl	$5, %ecx
+	divl	%ecx
+	notl	%eax
+	movl	%eax, array+BESIDE(,%edx,8)
+	ret
+	.data
+	.p2align 4
+word:
+	.long 0
+array:
+	.zero 64
+"""
+
+
+@needs_assembler
+@pytest.mark.parametrize(("beside", "kind"), [(0, "violated"), (4, "proved")])
+def test_stores_of_nested_calls_are_not_confused(
+    beside: int, kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("mcveto.engines.simulation.simulate.FEWEST_BLOCKS", 1)
+    monkeypatch.setattr(Summaries, "is_due", lambda self, function, _: self._failures.get(function, 0) < 3)
+    program = x86_driver(tmp_path, REMAINDERS.replace("BESIDE", str(beside)))
+    assert simulate(program, 60.0, None, False).kind == kind

@@ -41,8 +41,6 @@ NARROW = 0xFFFF
 # Bits of a register that holds the outcome of a comparison.
 FLAGS = 8
 Where = tuple[int, Calls | None]
-Place = tuple[str, int]
-"""A register or a word at the entry."""
 
 
 class Footprint(Accesses):
@@ -136,10 +134,7 @@ class General:
                 held[number] = as_value(initial_register(layout, layout.cells[number]))
         for number, value in held.items():
             bits = layout.cells[number].bits
-            place = ("register", number)
-            self.registers[number] = (
-                self._standing(place, bits, None) if number in saved else self._general(place, value, bits)
-            )
+            self.registers[number] = self._fresh(bits, None) if number in saved else self._general(value, bits)
         memory = state.memory
         assert isinstance(memory, CoarseMemory)
         self.memory = self._memory(memory, loose)
@@ -156,19 +151,14 @@ class General:
             state.pc, dict(self.registers), self.memory.copy(), path, self.root, None, LOST, state.steps
         )
 
-    def _standing(
-        self, place: Place, bits: int, bounds: tuple[int, int] | None, values: frozenset[int] | None = None
-    ) -> Term:
-        """What stands for the content of a place at the entry: the same in all general states that know as much of it,
-        which have nothing in common otherwise. There are as many of these states as calls are followed, and each has
-        a variable for every word that is not a number."""
-        variable = self._unknowns.at_entry(bits, (place, bounds, values))
+    def _fresh(self, bits: int, bounds: tuple[int, int] | None) -> Term:
+        variable = self._unknowns.fresh(bits)
         self.variables[variable] = bounds
         if bounds is not None:
             self._masks.note(variable, bounds[1])
         return variable
 
-    def _general(self, place: Place, value: Value, bits: int) -> Value:
+    def _general(self, value: Value, bits: int) -> Value:
         is_address = bits == self._frames.bits
         offset = self._frames.offset(value, self.pointer) if is_address else None
         if offset is not None:
@@ -179,12 +169,12 @@ class General:
         if known is None:
             element = element_of(value)
             if element is not None and is_address:
-                index = self._atom(place, value.args[0])
+                index = self._atom(value.args[0])
                 known = as_value(t.add(t.mul(index, t.const(element[0], bits)), t.const(element[1], bits)))
             elif value.op == "zext" and bits <= FLAGS:
-                known = t.zext(self._atom(place, value.args[0]), bits)
+                known = t.zext(self._atom(value.args[0]), bits)
             else:
-                known = self._atom(place, value)
+                known = self._atom(value)
             self._known[value] = known
         return known
 
@@ -192,7 +182,7 @@ class General:
         """Whether a value differs between calls, but not in what it points to."""
         return isinstance(value, Term) and self._pointers.values(value, self._path) is not None
 
-    def _atom(self, place: Place, term: Term) -> Term:
+    def _atom(self, term: Term) -> Term:
         bounds: tuple[int, int] | None = None
         if term.width == self._frames.bits:
             low, high = bounds_of(term, self._path)
@@ -201,10 +191,10 @@ class General:
                 bounds = (low, high)
             values = self._pointers.values(term, self._path) if bounds is None else None
             if values is not None:
-                variable = self._standing(place, term.width, None, values)
+                variable = self._fresh(term.width, None)
                 self.lists[variable] = values
                 return variable
-        return self._standing(place, term.width, bounds)
+        return self._fresh(term.width, bounds)
 
     def _memory(self, memory: CoarseMemory, loose: Collection[int]) -> CoarseMemory:
         frames, space = self._frames, self._program.space
@@ -243,9 +233,9 @@ class General:
             held = memory.load(start, size)
             if not is_stack and all(start + i in loose for i in range(size)) and not self._is_pointer(held):
                 continue
-            to = frames.base + start - here if is_stack else start
-            value = self._general(("memory", to), held, 8 * size)
+            value = self._general(held, 8 * size)
             done.update(range(start, start + size))
+            to = frames.base + start - here if is_stack else start
             if is_stack and to + size > frames.base + REACH:
                 continue
             for i in range(size):
@@ -264,7 +254,7 @@ class General:
             held = memory.load(start, width)
             if (held if isinstance(held, int) else bounds_of(held, self._path)[1]) > most:
                 continue
-            variable = self._standing(("limited", start), self._frames.bits, (0, most))
+            variable = self._fresh(self._frames.bits, (0, most))
             for i in range(width):
                 index = width - 1 - i if self._program.space.big_endian else i
                 self.memory.cells[start + i] = ByteOf(variable, index)

@@ -22,7 +22,7 @@ from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
 from mcveto.engines.simulation.hints import Possible
 from mcveto.engines.simulation.masks import Masks
-from mcveto.engines.simulation.narrowing import Narrowing, Table
+from mcveto.engines.simulation.narrowing import MOST_VALUES, Narrowing, Table
 from mcveto.engines.simulation.pointers import Pointers
 from mcveto.engines.simulation.positions import Positions
 from mcveto.engines.simulation.remainders import Remainders, has_remainder
@@ -295,7 +295,7 @@ class CoarseExecutor(Executor):
                 distinct = sorted({entry for _, entry in entries})
                 if len(distinct) <= MOST_LISTED and all(self.is_code(entry) for entry in distinct):
                     self._lists[value] = t.disj([t.eq(value, t.const(entry, value.width)) for entry in distinct])
-                elif len(distinct) <= MOST_LISTED and self.pointers.are_all(distinct):
+                elif len(distinct) <= MOST_VALUES and self.pointers.are_all(distinct):
                     self._lists[value] = self.pointers.listing(value, distinct)
         if value in self._lists:
             self._state.path.add(self._lists[value])

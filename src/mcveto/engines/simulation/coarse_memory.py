@@ -8,7 +8,7 @@ two states that have a way in common and have neither made it unknown nor met ot
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 
 from mcveto.engines.memory import ByteOf, Cell, PathMemory, Value, united
@@ -37,7 +37,6 @@ class Unknowns:
         self.read: dict[tuple[int, int, int], Term] = {}
         """What stands for the content of unknown places; by when they became unknown, address and size."""
         self._epochs = 0
-        self._at_entry: dict[tuple[int, Hashable], Term] = {}
         self.is_recorded = True
         """Whether memories write down what they read and store, for a proof."""
 
@@ -52,13 +51,6 @@ class Unknowns:
     def fresh(self, bits: int) -> Term:
         self.count += 1
         return t.var(f"any!{self.count}", bits)
-
-    def at_entry(self, bits: int, what: Hashable) -> Term:
-        """A variable for something at the entry of a call, the same whenever it is asked for."""
-        found = self._at_entry.get((bits, what))
-        if found is None:
-            found = self._at_entry[bits, what] = self.fresh(bits)
-        return found
 
 
 class CoarseMemory(PathMemory):
