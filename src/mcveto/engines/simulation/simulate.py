@@ -623,15 +623,16 @@ class Simulation:
             forgotten = self._apart.forgotten(state, self._unknowns, self._queries.table)
             if forgotten is not None:
                 if self._is_far_back(forgotten[1]):
-                    self._ask_nearby(state, node, place)  # much less is done again
-                    cost = self._executor.instructions - self._point_before(forgotten[1]).instructions
-                    found = self._searches.glance(state, node, self._all_edges, cost, self._until)
+                    found = self._ask_nearby(state, node, place)  # much less is done again
+                    if found is None:
+                        found = self._glance(state, node, forgotten[1])
                     if found is not None:
                         return self._with_statistics(found)
                 self._keep_apart(forgotten[0])
                 raise Refined(forgotten[1])
-        self._ask_nearby(state, node, place)
-        found = self._searches.at(state, node, self._all_edges, self._until, self._asks_all)
+        found = self._ask_nearby(state, node, place)
+        if found is None:
+            found = self._searches.at(state, node, self._all_edges, self._until, self._asks_all)
         if found is not None:
             return self._with_statistics(found)
         if not self._asks_all:
@@ -671,25 +672,37 @@ class Simulation:
         """All steps of the simulation, with those within calls for which a summary was used."""
         return [*self._edges, *edges_of(self._replays, self._apart.items)]
 
-    def _ask(self, doubt: Doubt | None, hit: Key) -> None:
-        """From now on asks about every branch of these functions; nothing if there is none."""
+    def _glance(self, state: PathState, node: Node, serial: int) -> Verdict | None:
+        """A look for an input, before all since a variable was made is done again."""
+        cost = self._executor.instructions - self._point_before(serial).instructions
+        return self._searches.glance(state, node, self._all_edges, cost, self._until)
+
+    def _ask(self, doubt: Doubt | None, state: PathState, node: Node, hit: Key) -> Verdict | None:
+        """From now on asks about every branch of these functions; nothing if there is none. Where that is far back, an
+        input that is found at a glance saves it."""
         if doubt is None:
-            return
+            return None
+        found = self._glance(state, node, doubt.serial) if self._is_far_back(doubt.serial) else None
+        if found is not None:
+            return found
         functions = doubt.functions
         self._asking.functions |= functions
         self._summaries.drop(lambda summary: not functions.isdisjoint(summary.functions))
         del self._hits[hit]
         raise Refined(doubt.serial)
 
-    def _ask_nearby(self, state: PathState, node: Node, hit: Key) -> None:
+    def _ask_nearby(self, state: PathState, node: Node, hit: Key) -> Verdict | None:
         if self._asks_all:
-            return
-        self._ask(self._asking.around(state), hit)
+            return None
+        found = self._ask(self._asking.around(state), state, node, hit)
+        if found is not None:
+            return found
         number_of = {number for number, _ in self._apart.of.get(None, ())}
         first = flags_of(self._apart.values(self._first), number_of)
         if flags_of(node[2], number_of) != first:
             places = places_since_change(node, self._all_edges(), number_of)
-            self._ask(self._asking.since_change(state, places), hit)
+            return self._ask(self._asking.since_change(state, places), state, node, hit)
+        return None
 
     def _suspicion(self) -> str:
         return "".join(f"; {reason}" for reason in [*self._open][:1])
