@@ -96,15 +96,15 @@ def test_turns(otherwise: str, is_rotated: bool, tmp_path: Path, monkeypatch: py
 @needs_assembler
 def test_heads_have_the_names_of_what_is_kept_apart_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also after going back to a checkpoint that was made when less was kept apart."""
-    monkeypatch.setattr(simulation, "STRETCH", 20)
+    monkeypatch.setattr("mcveto.engines.simulation.checkpoints.STRETCH", 20)
     program = dispatch(tmp_path, 3, "done", False)
     simulated = simulation.Simulation(program, Blocks(program), time.monotonic() + 30, None)
     simulated.record_nothing()
     assert simulated.run().kind == "proved"
     simulated._apart.add(("register", simulated._apart.stack_pointer, None))
     simulated._back(1 << 40)
-    assert simulated._heads
-    for where, (state, _) in simulated._heads.items():
+    assert simulated._here.heads
+    for where, (state, _) in simulated._here.heads.items():
         assert where[3] == simulated._apart.values(state)
 
 

@@ -120,11 +120,11 @@ def test_ways_of_which_one_has_not_come_through_the_head(tmp_path: Path) -> None
     simulation = Simulation(program, Blocks(program), time.monotonic() + 10, None)
     simulation.record_nothing()
     simulation._begin()
-    ((key, slot),) = simulation._slots.items()
-    simulation._slots.clear()
+    ((key, slot),) = simulation._here.slots.items()
+    simulation._here.slots.clear()
     for passed, expected in ((1, 1), (1, 1), (None, None), (1, None)):
         simulation._push(again(slot.state), frozenset(), None, passed)
-        assert simulation._slots[key].passed == expected
+        assert simulation._here.slots[key].passed == expected
 
 
 @needs_assembler
@@ -136,14 +136,14 @@ def test_a_loop_of_which_not_all_heads_are_known_is_not_begun_again(lost: str, t
     simulation.record_nothing()
     simulation._begin()
     early = simulation._early
-    while early.turn is None or not early._arrived(simulation._slots):
-        key = simulation._first_waiting()
-        simulation._explore(simulation._slots.pop(key), key)
-    heads = {where: state for where, (state, _) in simulation._heads.items()}
+    while early.turn is None or not early._arrived(simulation._here.slots):
+        key = simulation._here.first_waiting()
+        simulation._explore(simulation._here.slots.pop(key), key)
+    heads = {where: state for where, (state, _) in simulation._here.heads.items()}
     (state,) = early.turn.left
     left = {"none": (state,), "one of two": (state, again(state)), "the only one": (again(state),)}[lost]
     early.turn = early.turn._replace(left=left)
-    assert len(early.states_again(heads, simulation._slots)) == (1 if lost == "none" else 0)
+    assert len(early.states_again(heads, simulation._here.slots)) == (1 if lost == "none" else 0)
 
 
 def test_turns_at_the_same_place_are_not_the_same() -> None:

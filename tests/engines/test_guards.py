@@ -95,6 +95,6 @@ def test_a_guess_is_taken_back_where_a_join_forgot_the_flag(simulation: Simulati
     joined.path.add(t.ne(forgotten, t.const(0, 32)))
     found = simulation._apart.forgotten(joined, simulation._unknowns, simulation._queries.table)
     assert found is not None and found[0] == item(HOW)
-    simulation._keep_apart(found[0])
+    simulation._doubts.keep_apart(found[0])
     assert values(simulation, state(simulation, how=1)) == [0, 1]
     assert simulation._apart.forgotten(joined, simulation._unknowns, simulation._queries.table) is None

@@ -14,6 +14,7 @@ from mcveto.dpg.location import Blocks
 from mcveto.engines.execute import _choice
 from mcveto.engines.path import KeyTable
 from mcveto.engines.path import Path as Conditions
+from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.simulation.narrowing import Narrowing, Table
 from mcveto.engines.simulation.simulate import Simulation, simulate
 from mcveto.engines.simulation.summaries import Summaries
@@ -237,7 +238,7 @@ def test_registers_that_nobody_has_used_are_no_obstacle(monkeypatch: pytest.Monk
     simulation = Simulation(program, Blocks(program), time.monotonic() + 60.0, None)
     simulation.record_nothing()
     assert simulation.run().kind == "proved"
-    assert not failed and simulation._summaries.saved
+    assert not failed and simulation._summaries.unused
 
 
 # Within a call that is followed for all of its kind, another one: the word at the entry of both is not the same, as the
@@ -351,3 +352,21 @@ def test_stores_of_nested_calls_are_not_confused(
     monkeypatch.setattr(Summaries, "is_due", lambda self, function, _: self._failures.get(function, 0) < 3)
     program = x86_driver(tmp_path, REMAINDERS.replace("BESIDE", str(beside)))
     assert simulate(program, 60.0, None, False).kind == kind
+
+
+@needs_assembler
+def test_a_table_tells_nothing_about_an_index_that_is_not_known_to_be_the_one_it_was_read_with(tmp_path: Path) -> None:
+    """Names of what was read and of indices stand for something else where a state covers another one."""
+    program = x86_driver(tmp_path, SAVING)
+    simulation = Simulation(program, Blocks(program), time.monotonic() + 60.0, None)
+    executor, state = simulation._executor, simulation._executor.initial()
+    memory = state.memory
+    assert isinstance(memory, CoarseMemory)
+    name, other, address = (t.var(text, WIDTH) for text in ("read", "other", "address"))
+    table = executor._tables[name] = (address, [0, 4], [16, 32])
+    assert executor._table_now(name, state) is None
+    memory.looked[address, WIDTH // 8] = (other, 0, 8)
+    assert executor._table_now(name, state) is None
+    memory.looked[address, WIDTH // 8] = (name, 0, 8)
+    assert executor._table_now(name, state) is table
+    assert executor._table_now(other, state) is None

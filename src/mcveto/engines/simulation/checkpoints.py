@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from mcveto.engines.simulation.early_turns import Turn
 
 Key = tuple[object, ...]
+
+# Instructions between two checkpoints, and how many of them.
+STRETCH = 2000
+MOST_CHECKPOINTS = 16
+# Instructions that are executed again.
+FAR_BACK = 4000
 
 
 @dataclass
@@ -63,6 +69,41 @@ class Checkpoint:
     begun: dict[tuple[Calls, int], Begun]
     turn: Turn | None
     """The turn of an outermost loop that was being followed."""
+
+
+class Checkpoints:
+    """Of the older ones, every other is forgotten when they are many."""
+
+    def __init__(self, instructions: Callable[[], int]) -> None:
+        self._instructions = instructions
+        """How many have been executed."""
+        self._kept: list[Checkpoint] = []
+        self._next = 0
+
+    def is_due(self) -> bool:
+        return self._instructions() >= self._next
+
+    def keep(self, point: Checkpoint) -> None:
+        kept = self._kept
+        kept.append(point)
+        if len(kept) > MOST_CHECKPOINTS:
+            kept[:] = [point for index, point in enumerate(kept) if index % 2 == 0 or index >= len(kept) - 4]
+        self._next = self._instructions() + STRETCH
+
+    def back(self, serial: int) -> Checkpoint:
+        """Forgets what came after a variable was made, except for the first one of all; the last that is left."""
+        while len(self._kept) > 1 and self._kept[-1].serial >= serial:
+            self._kept.pop()
+        self._next = self._instructions() + STRETCH
+        return self._kept[-1]
+
+    def cost(self, serial: int) -> int:
+        """How many instructions are executed again, if what was done since a variable was made is done again."""
+        last = next((point for point in reversed(self._kept) if point.serial < serial), self._kept[0])
+        return self._instructions() - last.instructions
+
+    def is_far_back(self, serial: int) -> bool:
+        return self.cost(serial) >= FAR_BACK
 
 
 class Refined(Exception):

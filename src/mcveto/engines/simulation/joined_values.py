@@ -62,8 +62,10 @@ class JoinedValues:
             alike = self._alike(a, b, bits, where)
             if alike is not None:
                 return alike
-        are_choices = is_choice(a) and is_choice(b)
-        if self._gate is None or not (are_choices or self._are_chosen_functions(a, b, bits)):
+        are_choices = self._gate is not None and (
+            (is_choice(a) and is_choice(b)) or self._are_chosen_functions(a, b, bits)
+        )
+        if not are_choices:
             listed = self._listed(a, b, bits, where)
             if listed is not None:
                 return listed
@@ -74,7 +76,6 @@ class JoinedValues:
             or (self._setting.is_flag(where) and are_ways(a, b))
             or self._are_kept(a, b)
             or self._is_pointer_got(a, b, bits)
-            or self._are_chosen_functions(a, b, bits)
         ):
             meeting.origin(where)
             return as_value(t.ite(self._gate, as_term(a, bits), as_term(b, bits)))

@@ -20,7 +20,6 @@ property is proved: the abstract states are an invariant. Every "no" of the solv
 from __future__ import annotations
 
 import gc
-import heapq
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,25 +31,26 @@ from mcveto.engines.order import Order
 from mcveto.engines.queries import Queries
 from mcveto.engines.recheck import recheck
 from mcveto.engines.simulation.activation import Activation
-from mcveto.engines.simulation.apart import Item, KeptApart, changed, flag_of
+from mcveto.engines.simulation.apart import Item, KeptApart, changed
 from mcveto.engines.simulation.arrivals import settle
-from mcveto.engines.simulation.asking import Asking, Doubt
-from mcveto.engines.simulation.checkpoints import Checkpoint, Key, Refined, Slot, addresses, again, left
+from mcveto.engines.simulation.asking import Asking
+from mcveto.engines.simulation.checkpoints import Checkpoint, Checkpoints, Key, Refined, Slot, again, left
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import Unknowns
 from mcveto.engines.simulation.covering import Covering
 from mcveto.engines.simulation.deciding_flags import deciding, flags_among
 from mcveto.engines.simulation.directed import Node
+from mcveto.engines.simulation.doubts import Doubts
 from mcveto.engines.simulation.early_turns import EarlyTurns, outermost
 from mcveto.engines.simulation.exit_tests import ExitTests
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
+from mcveto.engines.simulation.frontier import Frontier
 from mcveto.engines.simulation.guards import Flag
 from mcveto.engines.simulation.join import Joins
 from mcveto.engines.simulation.meeting import Setting
 from mcveto.engines.simulation.relevance import Relevance
-from mcveto.engines.simulation.searches import Edges, Searches
-from mcveto.engines.simulation.since_change import flags_of, places_since_change
-from mcveto.engines.simulation.summaries import FEWEST_BLOCKS, Replay, Summaries, edges_of, outside
+from mcveto.engines.simulation.searches import Searches
+from mcveto.engines.simulation.summaries import FEWEST_BLOCKS, Replay, Summaries, outside
 from mcveto.engines.simulation.turns import Turns
 from mcveto.engines.state import PathState, Place
 from mcveto.machine.pcode import Transfer
@@ -65,15 +65,8 @@ MOST_TURNS = 300
 FEW_TURNS = 4
 LONG_RUN = 6000
 MOST_JOINS = 40
-FEW_HITS = 3
-MOST_APART = 500
 # Flags that one block reads.
 MOST_GUESSED = 4
-MOST_DOUBTFUL = 3
-# Instructions that are executed again.
-FAR_BACK = 4000
-STRETCH = 2000
-MOST_CHECKPOINTS = 16
 DEEPEST_RECURSION = 12
 # Instructions; what a turn costs that is made once more because a guess was wrong.
 LONG_TURN = 20_000
@@ -109,9 +102,6 @@ class Simulation:
         self._deadline = self._until = deadline
         self._has_begun = False
         self._report = report
-        self._hits: dict[Key, int] = {}
-        self._doubtful: dict[Key, tuple[PathState, Node]] = {}
-        """Targets that seem to be reached, and no input was found that does; as they were come to last."""
         self._apart = KeptApart(program)
         self._queries = Queries(program, deadline, QUERY_SECONDS, QUESTIONS_PER_SOLVER)
         self._unknowns = Unknowns()
@@ -130,27 +120,17 @@ class Simulation:
             program, code, self._executor, self._order, self._apart, self._relevance, self._queries.table,
             self._branch_matters, self._tell, deadline, QUESTIONS_PER_SOLVER,
         )  # fmt: skip
-        self._asks_all = False
         self._asking = Asking(self._order, self._relevance, self._unknowns)
         self._executor.matters = self._matters
         self._executor.asks_all = self._asks_all_about
-        self._pool: list[tuple[tuple[int, ...], int, Key]] = []
-        self._slots: dict[Key, Slot] = {}
-        self._edges: list[tuple[Node, Node]] = []
-        self._checkpoints: list[Checkpoint] = []
-        self._next_checkpoint = 0
-        self._heads: dict[Key, tuple[PathState, int]] = {}
-        """States at the heads of loops, with their number in the record."""
-        self._joined: dict[Key, int] = {}
-        self._entered: dict[Key, int] = {}
-        """The instructions that had been executed when a head was executed last."""
-        self._arrived: dict[Key, int] = {}
-        """The same for when a loop was come to from outside."""
-        self._open: dict[str, None] = {}
-        self._replays: list[Replay] = []
+        self._here = Frontier()
+        self._checkpoints = Checkpoints(lambda: self._executor.instructions)
         self._frames = self._executor.frames = Frames(program, self._apart.stack_pointer, self._apart.stack)
         self._summaries = Summaries(program, self._executor, self._frames)
-        self._summarises = True
+        self._doubts = Doubts(
+            self._apart, self._unknowns, self._queries.table, self._asking, self._searches, self._summaries,
+            self._checkpoints, self._here,
+        )  # fmt: skip
         self._following: list[int] = []
         """Functions of which summaries are being made, outermost first."""
         self._pushed = 0
@@ -170,6 +150,7 @@ class Simulation:
         self._first = self._executor.initial()
         self._order.start(self._first)
         self._searches.begin(self._first)
+        self._doubts.begin(self._first)
         first = self._first.fork(self._first.pc, dict(self._first.registers), self._first.memory.copy(), None)
         self._order.start(first)
         first.model = self._first.model
@@ -180,13 +161,13 @@ class Simulation:
         self._until = min(until, self._deadline)
         if not self._has_begun:
             self._begin()
-        while self._slots:
+        while self._here.slots:
             if time.monotonic() > self._until:
                 return None
-            if self._executor.instructions >= self._next_checkpoint:
+            if self._checkpoints.is_due():
                 self._keep()
             key = self._next()
-            slot = self._slots.pop(key)
+            slot = self._here.slots.pop(key)
             try:
                 found = self._explore(slot, key)
             except Refined as refined:
@@ -194,87 +175,75 @@ class Simulation:
                 continue
             if found is not None:
                 return found
-            if not self._slots and self._doubtful:
-                found = self._searches.longer(self._doubtful.values(), self._all_edges, self._until)
+            if not self._here.slots:
+                try:
+                    found = self._doubts.at_end(self._until)
+                except Refined as refined:
+                    self._back(refined.serial)
+                    continue
                 if found is not None:
                     return self._with_statistics(found)
-                self._from_the_start()
-                self._back(0)
         return self._finished()
 
     def _next(self) -> Key:
         """What is executed next."""
         if not self._unknowns.is_recorded:
-            hurried = self._early.hurried(self._slots, self._executor.instructions)
+            hurried = self._early.hurried(self._here.slots, self._executor.instructions)
             if hurried is not None:
                 return hurried
-            if self._early.has_arrived(self._slots):
+            if self._early.has_arrived(self._here.slots):
                 self._begin_again()
-        return self._first_waiting()
-
-    def _first_waiting(self) -> Key:
-        while True:
-            key = heapq.heappop(self._pool)[2]
-            if key in self._slots:
-                return key
+        return self._here.first_waiting()
 
     def _begin_again(self) -> None:
         """Drops what waits within a loop, and puts states at its head of which all that was there is part."""
-        turn, instructions = self._early.turn, self._executor.instructions
+        turn, instructions, here = self._early.turn, self._executor.instructions, self._here
         assert turn is not None
-        states = self._early.states_again({where: state for where, (state, _) in self._heads.items()}, self._slots)
+        states = self._early.states_again({where: state for where, (state, _) in here.heads.items()}, here.slots)
         if not states:
             self._early.postpone(instructions)
             return
-        for key in [key for key, slot in self._slots.items() if turn.has(slot)]:
-            del self._slots[key]
-        arrived = {key: self._slots.pop(key) for key in states if key in self._slots}
+        for key in [key for key, slot in here.slots.items() if turn.has(slot)]:
+            del here.slots[key]
+        arrived = {key: here.slots.pop(key) for key in states if key in here.slots}
         for key, state in states.items():
             self._push(state, arrived[key].marks if key in arrived else frozenset({state.pc}), None)
-            self._slots[self._key(state)].is_begun_again = True
+            here.slots[self._key(state)].is_begun_again = True
         self._early.begin_again(instructions)
 
     def _keep(self) -> None:
-        """A checkpoint; of the older ones, every other is forgotten when they are many."""
-        self._next_checkpoint = self._executor.instructions + STRETCH
-        for slot in self._slots.values():
+        here = self._here
+        for slot in here.slots.values():
             slot.is_kept = True
-        slots = {key: replace(slot, is_kept=True) for key, slot in self._slots.items()}
-        kept = self._checkpoints
+        slots = {key: replace(slot, is_kept=True) for key, slot in here.slots.items()}
         point = Checkpoint(
-            self._unknowns.count, slots, dict(self._heads), dict(self._joined), dict(self._open),
-            dict(self._executor.gaps), len(self._edges), len(self._replays), self._executor.recorder.upcoming,
+            self._unknowns.count, slots, dict(here.heads), dict(here.joined), dict(here.open),
+            dict(self._executor.gaps), len(here.edges), len(here.replays), self._executor.recorder.upcoming,
             self._executor.instructions, self._summaries.met, dict(self._asking.begun), self._early.turn,
         )  # fmt: skip
-        kept.append(point)
-        if len(kept) > MOST_CHECKPOINTS:
-            kept[:] = [point for index, point in enumerate(kept) if index % 2 == 0 or index >= len(kept) - 4]
+        self._checkpoints.keep(point)
 
     def _back(self, serial: int) -> None:
         """To the last checkpoint before a variable was made."""
-        kept = self._checkpoints
-        while len(kept) > 1 and kept[-1].serial >= serial:
-            kept.pop()
-        last = kept[-1]
-        self._heads, self._joined, self._open = dict(last.heads), dict(last.joined), dict(last.open)
+        last, here = self._checkpoints.back(serial), self._here
+        here.heads, here.joined, here.open = dict(last.heads), dict(last.joined), dict(last.open)
         self._executor.gaps.clear()
         self._executor.gaps.update(last.gaps)
-        del self._edges[last.steps :]
-        del self._replays[last.replays :]
+        del here.edges[last.steps :]
+        del here.replays[last.replays :]
         self._executor.recorder.back(last.nodes)
         self._asking.begun = dict(last.begun)
         self._early.restore(last.turn)
         self._summaries.back(last.met)
-        self._slots, self._pool = {}, []
+        here.drop_all()
         for key, slot in last.slots.items():
             state = again(slot.state)
             now, before = self._key(state), key
             if now != before:  # more is kept apart than then
-                self._edges.append((before[1:], now[1:]))  # type: ignore[arg-type]
+                here.edges.append((before[1:], now[1:]))  # type: ignore[arg-type]
             self._push(state, slot.marks, None, slot.passed)
-            self._slots[now].is_begun_again |= slot.is_begun_again
-        self._name_heads_again()
-        self._next_checkpoint = self._executor.instructions + STRETCH
+            here.slots[now].is_begun_again |= slot.is_begun_again
+        here.name_heads_again(self._apart.values)
 
     def _matters(self, state: PathState) -> bool:
         place = state.place
@@ -284,7 +253,7 @@ class Simulation:
         return self._branch_matters(place) or self._may_be_only_turn(place)
 
     def _asks_all_about(self, state: PathState) -> bool:
-        return self._asks_all or (state.place is not None and state.place.function in self._asking.functions)
+        return self._doubts.asks_all or (state.place is not None and state.place.function in self._asking.functions)
 
     def _may_be_only_turn(self, place: Place) -> bool:
         """Whether a branch decides if a loop has a second turn: what an unrolled loop leaves over often has none, and
@@ -310,11 +279,11 @@ class Simulation:
         key = self._key(state)
         if source is not None:
             node = key[1:]
-            self._edges.append((source, node))  # type: ignore[arg-type]
+            self._here.edges.append((source, node))  # type: ignore[arg-type]
             if changed(source[2], key[3]):  # type: ignore[arg-type]
                 assert state.place is not None
                 self._relevance.note_change(state.place.function, source[0])
-        slot = self._slots.get(key)
+        slot = self._here.slots.get(key)
         if slot is not None:
             slot.state = self._joins.joined(slot.state, state, is_loop=False)
             slot.is_kept = False
@@ -323,8 +292,7 @@ class Simulation:
                 slot.passed = None
             return
         self._pushed += 1
-        self._slots[key] = Slot(state, marks, passed=passed)
-        heapq.heappush(self._pool, (state.key, self._pushed, key))
+        self._here.add(key, Slot(state, marks, passed=passed))
 
     # One place.
 
@@ -342,7 +310,7 @@ class Simulation:
             self._executor.recorder.halted(state)
             return None
         if state.calls is not None and state.calls.occurrences > DEEPEST_RECURSION:
-            self._open["recursion"] = None
+            self._here.open["recursion"] = None
             return None
         marks = self._at_head(slot, key)
         if marks is None:
@@ -416,7 +384,7 @@ class Simulation:
         self._order.note_jumps(successors[0], source, [to.pc for to in successors])
         if self._executor.activation is None and graph.place(source)[1] != known:
             begun = self._asking.when_begun(state.calls, state.place.function)
-            if not self._is_far_back(begun):
+            if not self._checkpoints.is_far_back(begun):
                 raise Refined(begun)
 
     # Calls.
@@ -428,7 +396,7 @@ class Simulation:
         function = place.function
         if (
             self._unknowns.is_recorded
-            or not self._summarises
+            or not self._doubts.trusts_summaries
             or function in self._asking.functions
             or function in self._apart.of
         ):
@@ -443,9 +411,9 @@ class Simulation:
                 or not self._summaries.is_due(function, self._early.is_later(state))
             ):
                 return None
-            saved = self._summaries.saved
+            unused = self._summaries.unused
             if not self._summarise(state, function) and (
-                self._summaries.saved == saved or not self._summarise(state, function)
+                self._summaries.unused == unused or not self._summarise(state, function)
             ):
                 self._summaries.failed(function)
                 return None
@@ -467,7 +435,7 @@ class Simulation:
                 activation.goes((state.pc, state.calls), (end.pc, end.calls))
             self._order.move(end, Transfer.RETURN, place.pc)
             nodes.append(self._key(end)[1:])  # type: ignore[arg-type]
-        self._replays.append(Replay(node, state.calls, summary, tuple(nodes)))
+        self._here.replays.append(Replay(node, state.calls, summary, tuple(nodes)))
         return ends
 
     def _summarise(self, state: PathState, function: int) -> bool:
@@ -478,12 +446,10 @@ class Simulation:
         executor = self._executor
         activation = Activation(general, self._frames)
         outer = (
-            self._pool, self._slots, self._edges, self._replays, self._heads, self._joined, self._entered, self._open,
-            executor.activation, dict(executor.gaps), executor.forked, executor.watched, executor.deciding,
+            self._here, executor.activation, dict(executor.gaps), executor.forked, executor.watched, executor.deciding,
             executor.decided, executor.decided_among,
         )  # fmt: skip
-        self._pool, self._slots, self._edges, self._replays = [], {}, [], []
-        self._heads, self._joined, self._entered, self._open = {}, {}, {}, {}
+        here = self._here = Frontier()
         executor.activation = activation
         executor.gaps.clear()
         self._following.append(function)
@@ -492,23 +458,22 @@ class Simulation:
             self._order.start(first)
             entry: Node = self._key(first)[1:]  # type: ignore[assignment]
             self._push(first, frozenset(), None)
-            while self._pool:
+            while here.slots:
                 if time.monotonic() > self._until:
                     return False
-                key = heapq.heappop(self._pool)[2]
-                self._explore(self._slots.pop(key), key)
-            if self._open or executor.gaps:
+                key = here.first_waiting()
+                self._explore(here.slots.pop(key), key)
+            if here.open or executor.gaps:
                 return False
             summary = self._summaries.add(activation, entry)
-            summary.edges, summary.replays = self._edges, self._replays
+            summary.edges, summary.replays = here.edges, here.replays
             return True
         except Unfit:
             return False
         finally:
             self._following.pop()
             (
-                self._pool, self._slots, self._edges, self._replays, self._heads, self._joined, self._entered,
-                self._open, executor.activation, gaps, executor.forked, executor.watched, executor.deciding,
+                self._here, executor.activation, gaps, executor.forked, executor.watched, executor.deciding,
                 executor.decided, executor.decided_among,
             ) = outer  # fmt: skip
             executor.gaps.clear()
@@ -518,7 +483,7 @@ class Simulation:
         """A call that is followed for a summary has returned."""
         state.place = None
         node = outside(self._apart.values(state))
-        self._edges.append((source, node))
+        self._here.edges.append((source, node))
         other = activation.exits.get(node)
         activation.exits[node] = state if other is None else self._joins.joined(other, state, is_loop=False)
 
@@ -552,37 +517,27 @@ class Simulation:
                 self._apart.place_of(origin) != item for origin in self._unknowns.first
             ):
                 guards.begin(flag, others)
-                self._keep_apart(item)
+                self._doubts.keep_apart(item)
                 is_new = True
         if is_new:
-            self._name_heads_again()
-
-    def _name_heads_again(self) -> None:
-        """A loop that was begun before something was kept apart is still the same loop: if its next turn did not find
-        its first, the whole loop would be followed once more."""
-        names = {where: (*where[:3], self._apart.values(state)) for where, (state, _) in self._heads.items()}
-        self._heads = {names[where]: head for where, head in self._heads.items()}
-        for counts in (self._joined, self._entered, self._arrived):
-            for where, name in names.items():
-                if where in counts:
-                    counts[name] = counts.pop(where)
+            self._here.name_heads_again(self._apart.values)
 
     def _at_head(self, slot: Slot, key: Key) -> frozenset[int] | None:
         """What to do at the head of a loop; None if nothing, because an earlier state covers this one."""
         state, marks = slot.state, slot.marks
-        place = state.place
+        place, here = state.place, self._here
         if place is None or not place.loops or place.loops[-1][0] != place.pc:
             return marks
         turns = place.loops[-1][1]
         outside = tuple(item for item in place.loops[:-1] if item[0] not in marks)
         where: Key = (place.pc, state.calls, outside, key[3])
-        old = self._heads.get(where)
+        old = here.heads.get(where)
         if turns == 0:
             marks -= {place.pc}
-            self._joined.pop(where, None)
-            self._arrived[where] = self._executor.instructions
+            here.joined.pop(where, None)
+            here.arrived[where] = self._executor.instructions
         elif slot.is_begun_again:
-            self._joined[where] = self._joined.get(where, 0) + 1
+            here.joined[where] = here.joined.get(where, 0) + 1
         elif place.pc in marks or turns > MOST_TURNS or (turns > FEW_TURNS and self._has_run_long(where)):
             activation = self._executor.activation
             rigid = activation.general.variables.keys() if activation is not None else ()
@@ -590,135 +545,44 @@ class Simulation:
             if old is not None and names is not None:
                 self._executor.recorder.covered_by(state, old[1], names)
                 return None
-            count = self._joined[where] = self._joined.get(where, 0) + 1
+            count = here.joined[where] = here.joined.get(where, 0) + 1
             if count > MOST_JOINS:
-                self._open[f"the loop at {place.pc:#x} does not come to rest"] = None
+                here.open[f"the loop at {place.pc:#x} does not come to rest"] = None
                 return None
             if old is not None:
-                is_cheap = self._executor.instructions - self._entered.get(where, 0) < LONG_TURN
+                is_cheap = self._executor.instructions - here.entered.get(where, 0) < LONG_TURN
                 numbers = self._exits.numbers(self._order.function(place.function), place)
                 slot.state = self._joins.joined(old[0], state, is_loop=True, guesses=is_cheap, numbers=numbers)
-        self._entered[where] = self._executor.instructions
+        here.entered[where] = self._executor.instructions
         # Executing a state uses it up.
-        self._heads[where] = again(slot.state), self._executor.recorder.upcoming
+        here.heads[where] = again(slot.state), self._executor.recorder.upcoming
         turn = outermost(state) if self._executor.activation is None else None
         if turn is not None:
-            slot.passed = self._early.enter(turn, self._heads[where][0], self._executor.instructions)
+            slot.passed = self._early.enter(turn, here.heads[where][0], self._executor.instructions)
         return marks
 
     def _has_run_long(self, where: Key) -> bool:
-        return self._executor.instructions - self._arrived.get(where, 0) > LONG_RUN
-
-    # A target seems to be reached.
+        return self._executor.instructions - self._here.arrived.get(where, 0) > LONG_RUN
 
     def _hit(self, state: PathState, node: Node, where: str) -> Verdict | None:
+        """A target seems to be reached."""
         if self._executor.activation is not None:
             raise Unfit
-        place: Key = (state.pc, tuple(addresses(state.calls)))
-        if place in self._doubtful:
-            self._doubtful[place] = state, node
-            return None
-        self._hits[place] = self._hits.get(place, 0) + 1
-        if self._hits[place] <= FEW_HITS and len(self._apart.items) < MOST_APART:
-            forgotten = self._apart.forgotten(state, self._unknowns, self._queries.table)
-            if forgotten is not None:
-                if self._is_far_back(forgotten[1]):
-                    found = self._ask_nearby(state, node, place)  # much less is done again
-                    if found is None:
-                        found = self._glance(state, node, forgotten[1])
-                    if found is not None:
-                        return self._with_statistics(found)
-                self._keep_apart(forgotten[0])
-                raise Refined(forgotten[1])
-        found = self._ask_nearby(state, node, place)
-        if found is None:
-            found = self._searches.at(state, node, self._all_edges, self._until, self._asks_all)
+        found = self._doubts.about(state, node, self._until)
         if found is not None:
             return self._with_statistics(found)
-        if not self._asks_all:
-            # Another target may be easier.
-            self._doubtful[place] = state, node
-            if len(self._doubtful) <= MOST_DOUBTFUL:
-                return None
-            found = self._searches.longer(self._doubtful.values(), self._all_edges, self._until)
-            if found is not None:
-                return self._with_statistics(found)
-            self._from_the_start()
-            raise Refined(0)
-        self._open[f"{where} may be reached, but no input was found that does"] = None
-        return None
-
-    def _from_the_start(self) -> None:
-        """What seems to be reached was not: once more, with every call followed, because a summary may have lost what
-        makes a target unreachable; if that was done already, with every branch asked about."""
-        if self._summarises and self._replays:
-            self._summarises = False
-            self._asking.functions.clear()
-        else:
-            self._asks_all = True
-            self._summaries.drop(lambda summary: True)
-        self._doubtful.clear()
-        self._hits.clear()
-        self._searches.forget()
-
-    def _is_far_back(self, serial: int) -> bool:
-        return self._executor.instructions - self._point_before(serial).instructions >= FAR_BACK
-
-    def _point_before(self, serial: int) -> Checkpoint:
-        """The last checkpoint before a variable was made."""
-        return next((point for point in reversed(self._checkpoints) if point.serial < serial), self._checkpoints[0])
-
-    def _all_edges(self) -> Edges:
-        """All steps of the simulation, with those within calls for which a summary was used."""
-        return [*self._edges, *edges_of(self._replays, self._apart.items)]
-
-    def _glance(self, state: PathState, node: Node, serial: int) -> Verdict | None:
-        """A look for an input, before all since a variable was made is done again."""
-        cost = self._executor.instructions - self._point_before(serial).instructions
-        return self._searches.glance(state, node, self._all_edges, cost, self._until)
-
-    def _ask(self, doubt: Doubt | None, state: PathState, node: Node, hit: Key) -> Verdict | None:
-        """From now on asks about every branch of these functions; nothing if there is none. Where that is far back, an
-        input that is found at a glance saves it."""
-        if doubt is None:
-            return None
-        found = self._glance(state, node, doubt.serial) if self._is_far_back(doubt.serial) else None
-        if found is not None:
-            return found
-        functions = doubt.functions
-        self._asking.functions |= functions
-        self._summaries.drop(lambda summary: not functions.isdisjoint(summary.functions))
-        del self._hits[hit]
-        raise Refined(doubt.serial)
-
-    def _ask_nearby(self, state: PathState, node: Node, hit: Key) -> Verdict | None:
-        if self._asks_all:
-            return None
-        found = self._ask(self._asking.around(state), state, node, hit)
-        if found is not None:
-            return found
-        number_of = {number for number, _ in self._apart.of.get(None, ())}
-        first = flags_of(self._apart.values(self._first), number_of)
-        if flags_of(node[2], number_of) != first:
-            places = places_since_change(node, self._all_edges(), number_of)
-            return self._ask(self._asking.since_change(state, places), state, node, hit)
+        if self._doubts.asks_all:
+            self._here.open[f"{where} may be reached, but no input was found that does"] = None
         return None
 
     def _suspicion(self) -> str:
-        return "".join(f"; {reason}" for reason in [*self._open][:1])
-
-    def _keep_apart(self, item: Item) -> None:
-        if item in self._apart.items:
-            self._apart.guards.free(flag_of(item))
-        else:
-            self._apart.add(item)
-        self._summaries.kept_apart(item)
+        return "".join(f"; {reason}" for reason in [*self._here.open][:1])
 
     # Ends.
 
     def _finished(self) -> Verdict:
-        gaps = [*self._open, *self._executor.gaps]
-        gaps += [f"{place[0]:#x} may be reached" for place in sorted(self._doubtful)]
+        gaps = [*self._here.open, *self._executor.gaps]
+        gaps += [f"{place[0]:#x} may be reached" for place in sorted(self._doubts.open)]
         if self._program.image.unspecified:
             gaps.append("the file depends on code or data that is not in it (imports)")
         if gaps:

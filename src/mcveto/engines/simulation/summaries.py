@@ -125,7 +125,7 @@ class Summaries:
         """Of words that were found to differ, and are small numbers: what they are at most."""
         self._flags: set[int] = set()
         """Cells that are kept apart: it matters what they are."""
-        self.saved: frozenset[int] = frozenset()
+        self.unused: frozenset[int] = frozenset()
         """Registers that nobody had used before a call that depends on them: most functions only save them."""
 
     # Which calls.
@@ -184,7 +184,7 @@ class Summaries:
         executor = self._executor
         return General(
             self._program, self._frames, executor.unknowns, executor.pointers, executor.masks, state, loose, limits,
-            self.saved,
+            self.unused,
         )  # fmt: skip
 
     def add(self, activation: Activation, first: Node) -> Summary:
@@ -202,7 +202,7 @@ class Summaries:
             ):
                 numbers[cell] = general.memory.byte(cell)
         if not registers <= general.registers.keys():
-            self.saved |= registers - general.registers.keys()
+            self.unused |= registers - general.registers.keys()
             raise Unfit
         patterns = {number: general.registers[number] for number in sorted(registers)}
         for value in [*patterns.values(), *words.values()]:
