@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mcveto.engines.domain import as_term
+from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import ByteOf
 from mcveto.engines.path import KeyTable
 from mcveto.engines.path import Path as Conditions
@@ -66,6 +66,102 @@ def test_what_counts_on_in_another_loop() -> None:
     assert turns.later(value, t.add(value, five), 8) == (NEXT, t.add(NEXT, five))
     assert turns.later(value, t.add(value, eight), 8) == (TURN, t.add(TURN, one))
     assert turns.later(t.add(t.mul(TURN, eight), X), t.add(t.mul(TURN, eight), t.add(X, one)), 8) is None
+
+
+# Sums of what counts, what does not, and what depends on a part of what counts.
+counts = st.lists(
+    st.tuples(st.sampled_from([TURN, NEXT, X, t.zext(t.extract(TURN, 3, 0), 8), t.mul(TURN, Y)]), st.integers(-9, 9)),
+    max_size=3,
+)
+
+
+def summed(parts: list[tuple[Term, int]], more: int) -> Term:
+    total = t.const(more % 256, 8)
+    for part, factor in parts:
+        total = t.add(total, t.mul(part, t.const(factor % 256, 8)))
+    return total
+
+
+@settings(max_examples=500, deadline=None)
+@given(counts, st.integers(-20, 20), counts, st.integers(-20, 20), st.booleans())
+@example(
+    [(TURN, 1), (t.zext(t.extract(TURN, 3, 0), 8), 1)], 0, [(TURN, 1), (t.zext(t.extract(TURN, 3, 0), 8), 1)], 1, False
+)
+@example([(TURN, -1)], 4, [(NEXT, -1)], 3, False)
+def test_a_later_turn_makes_of_the_old_value_the_new_one(
+    old_parts: list[tuple[Term, int]], old: int, new_parts: list[tuple[Term, int]], new: int, is_same: bool
+) -> None:
+    """Whatever else is in it; and what stands for two ways is what either of them has."""
+    turns = Turns()
+    turns.add(TURN)
+    turns.add(NEXT)
+    first, second = summed(old_parts, old), summed(old_parts if is_same else new_parts, new)
+    later = turns.later(as_value(first), as_value(second), 8)
+    if later is not None:
+        assert renamed(first, *later) == as_value(second)
+    met = turns.met(as_value(first), as_value(second))
+    if met is not None:
+        start, turn, other, step = met
+        assert t.add(start, t.mul(turn, t.const(step % 256, 8))) is first
+        assert t.add(start, t.mul(other, t.const(step % 256, 8))) is second
+
+
+def test_the_same_count_in_turns_of_another_name() -> None:
+    """States that were kept apart at the head of a loop have met within it."""
+    turns = Turns()
+    turns.add(TURN)
+    turns.add(NEXT)
+    four = t.const(4, 8)
+    assert turns.met(t.sub(four, TURN), t.sub(four, NEXT)) == (four, TURN, NEXT, -1)
+    assert turns.met(t.sub(four, TURN), t.sub(X, NEXT)) is None
+    assert turns.met(t.sub(four, TURN), t.add(four, NEXT)) is None
+    assert turns.later(t.sub(four, TURN), t.sub(t.const(3, 8), NEXT), 8) == (TURN, t.add(NEXT, t.const(1, 8)))
+    assert turns.later(t.mul(four, TURN), t.add(t.mul(four, NEXT), t.const(2, 8)), 8) is None
+
+
+# A lock that is taken in one of two ways before a loop, given back and taken again in each turn.
+TRIES = """
+	call	choice
+	andl	$1, %eax
+	movl	%eax, %edi
+	incl	%eax
+	movl	%eax, lock
+	movl	$4, %esi
+	xorl	%ebx, %ebx
+.Lhead:
+	call	choice
+	testb	$1, %al
+	jne	.Ldone
+	leal	1(%edi), %ecx
+	cmpl	%ecx, lock
+	jne	reached
+	movl	$0, lock
+	addl	%ebx, count
+	leal	1(%edi), %ecx
+	movl	%ecx, lock
+	incl	%ebx
+	decl	%esi
+	jne	.Lhead
+.Ldone:
+	leal	(%esi,%ebx), %ecx
+	cmpl	$SUM, %ecx
+	jne	reached
+.Lend:
+	jmp	.Lend
+	.data
+	.p2align 4
+lock:
+	.long 0
+count:
+	.long 0
+"""
+
+
+@needs_assembler
+@pytest.mark.parametrize(("total", "kind"), [(4, "proved"), (5, "violated")])
+def test_two_ways_that_meet_in_a_loop_count_alike(total: int, kind: str, tmp_path: Path) -> None:
+    verdict = simulate(x86_driver(tmp_path, TRIES.replace("SUM", str(total))), 60.0, is_recorded=False)
+    assert verdict.kind == kind
 
 
 @settings(max_examples=100, deadline=None)

@@ -57,3 +57,15 @@ class Frontier:
             for where, name in names.items():
                 if where in counts:
                     counts[name] = counts.pop(where)
+
+    def head_before(self, where: Key, loops: tuple[tuple[int, int], ...]) -> tuple[PathState, int] | None:
+        """The state at a head, if it was there in the same turns of all loops around it that were told apart then. That
+        a loop ends by an input may be known since."""
+        around: set[object] = {*loops}
+        pc, calls, _, values = where
+        for (other_pc, other_calls, outside, other_values), head in reversed(self.heads.items()):
+            if (other_pc, other_calls, other_values) == (pc, calls, values):
+                assert isinstance(outside, tuple)
+                if around.issuperset(outside):
+                    return head
+        return None

@@ -56,7 +56,19 @@ class JoinedCounters:
             return as_value(t.zext(as_term(found, WORD), bits)) if found is not None else None
         return self._first_turns(a, b, bits, where)
 
+    def of_ways(self, a: Value, b: Value, where: Where) -> Value | None:
+        """Two ways that meet within a loop and count alike, as states that were kept apart at its head: so many turns,
+        of either way."""
+        met = self._setting.turns.met(a, b)
+        if met is None:
+            return None
+        start, mine, other, step = met
+        self._meeting.origin(where)
+        turn = self._next_turn(mine, other)
+        return as_value(t.add(start, t.mul(turn, t.const(step, turn.width))))
+
     def _next_turn(self, turn: Term, now: Term) -> Term:
+        """What stands for two turns."""
         pair = (turn.width, turn, now)
         pairs = self._meeting.pairs
         if pair not in pairs:
@@ -64,8 +76,10 @@ class JoinedCounters:
             pairs[pair] = unknowns.fresh(turn.width)
             turns = self._setting.turns
             turns.add(pairs[pair])
-            turns.ends[pairs[pair]] = turns.ends.get(turn, frozenset())
-            unknowns.shared[pairs[pair]] = unknowns.shared.get(turn, [])
+            turns.ends[pairs[pair]] = turns.ends.get(turn, frozenset()) | turns.ends.get(now, frozenset())
+            unknowns.shared[pairs[pair]] = [
+                *dict.fromkeys([*unknowns.shared.get(turn, []), *unknowns.shared.get(now, [])])
+            ]
         return pairs[pair]
 
     def _first_turns(self, a: Value, b: Value, bits: int, where: Where) -> Value | None:

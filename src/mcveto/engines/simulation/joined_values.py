@@ -89,7 +89,8 @@ class JoinedValues:
             if row is not None:
                 return row
         if found is None:
-            strided = self.counters.value(a, b, bits, where) if meeting.is_loop else None
+            counts = self.counters
+            strided = counts.value(a, b, bits, where) if meeting.is_loop else counts.of_ways(a, b, where)
             if strided is None:
                 strided = self._places.strided(a, b, bits, where, self.value)
             if strided is not None:

@@ -541,6 +541,8 @@ class Simulation:
         elif place.pc in marks or turns > MOST_TURNS or (turns > FEW_TURNS and self._has_run_long(where)):
             activation = self._executor.activation
             rigid = activation.general.variables.keys() if activation is not None else ()
+            if old is None:
+                old = here.head_before(where, place.loops[:-1])
             names = self._covering.covers(old[0], state, rigid) if old is not None else None
             if old is not None and names is not None:
                 self._executor.recorder.covered_by(state, old[1], names)

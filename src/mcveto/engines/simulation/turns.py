@@ -57,13 +57,46 @@ class Turns:
             return self.later(*narrow)
         found = self.of(old)
         moved = step_between(old, new, bits) if found else None
-        if moved is None:
+        if moved is not None:
+            whole = [(abs(moved // step), turn, moved // step) for turn, step in found if moved % step == 0]
+            if not whole:
+                return None
+            _, turn, count = min(whole, key=lambda item: item[0])
+            now = t.add(turn, t.const(count, bits))
+        else:
+            other = next(self._others(old, new, bits), None) if found else None
+            if other is None:
+                return None
+            turn, now = other
+        # A turn that something else in the value depends on is not the only thing that would be another.
+        return (turn, now) if renamed(old, turn, now) == as_value(as_term(new, bits)) else None
+
+    def _others(self, old: Value, new: Value, bits: int) -> Iterator[tuple[Term, Term]]:
+        """The same count, but in turns that are told by another variable: two ways have met since."""
+        for turn, step in self.of(old):
+            for other, its_step in self.of(new):
+                if step == its_step:
+                    size = t.const(step, bits)
+                    moved = step_between(
+                        t.sub(as_term(old, bits), t.mul(turn, size)),
+                        t.sub(as_term(new, bits), t.mul(other, size)),
+                        bits,
+                    )
+                    if moved is not None and moved % step == 0:
+                        yield turn, t.add(other, t.const(moved // step, bits))
+
+    def met(self, a: Value, b: Value) -> tuple[Term, Term, Term, int] | None:
+        """Two values that count alike, each in turns of its own: what both begin with, the turns of the one and of the
+        other, and the step."""
+        mine, others = self.of(a), self.of(b)
+        if len(mine) != 1 or len(others) != 1 or mine[0][1] != others[0][1] or mine[0][0].width != others[0][0].width:
             return None
-        whole = [(abs(moved // step), turn, moved // step) for turn, step in found if moved % step == 0]
-        if not whole:
+        (turn, step), (other, _) = mine[0], others[0]
+        size = t.const(step, turn.width)
+        start = t.sub(as_term(a, turn.width), t.mul(turn, size))
+        if turn is other or start is not t.sub(as_term(b, turn.width), t.mul(other, size)):
             return None
-        _, turn, count = min(whole, key=lambda item: item[0])
-        return turn, t.add(turn, t.const(count, bits))
+        return start, turn, other, step
 
 
 def narrowed(old: Value, new: Value) -> tuple[Value, Value, int] | None:
