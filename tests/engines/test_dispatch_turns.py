@@ -85,7 +85,7 @@ def dispatch(folder: Path, count: int, otherwise: str, is_rotated: bool) -> Prog
 @pytest.mark.parametrize(("otherwise", "is_rotated"), [("done", False), ("next", False), ("done", True)])
 def test_turns(otherwise: str, is_rotated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rotated: the link register holds one address of code in the first turn and another in all others."""
-    monkeypatch.setattr(simulation, "LONG_TURN", 100)  # nothing is guessed that may cost another turn
+    monkeypatch.setattr(simulation, "LONG_TURNS", 100)  # nothing is guessed that may cost another turn
     program = dispatch(tmp_path, WAYS, otherwise, is_rotated)
     verdict = simulation.simulate(program, 30, is_recorded=False)
     assert verdict.kind == "proved", verdict.reason

@@ -15,7 +15,8 @@ from mcveto.program.spec import PropertySpec, Spec
 
 from .driver_text import needs_assembler
 
-# Two loops, one in the other; the last comparison is in none, the first does not end a loop by itself.
+# Two loops, one in the other; the last comparison is in none, the first does not end a loop by itself, the second asks
+# how something has failed.
 X86 = """
 	.globl _start
 _start:
@@ -26,6 +27,8 @@ inner:
 	cmpl	$77, %eax
 	je	inside
 	incl	%eax
+	cmpl	$-11, %eax
+	je	reached
 inside:
 	incl	%edx
 	cmpl	$9, %edx
@@ -47,6 +50,8 @@ _start:
 outer:
 	li 10,0
 inner:
+	cmpwi 0,3,-11
+	beq 0,reached
 	addi 10,10,1
 	cmpwi 0,10,9
 	bne 0,inner
@@ -69,7 +74,8 @@ def test_numbers_at_the_ends_of_loops(arch: str, text: str, tmp_path: Path) -> N
     path.write_text(text)
     reach = PropertySpec("reach", ("reached",))
     program = load_program(str(path), Spec(arch=arch, entry="_start", properties=(reach,)))
-    order = Order(Blocks(program).fixed_block, True)
+    code = Blocks(program)
+    order = Order(code.fixed_block, True, program.decoder.row.mode_mask, code.end_before)
     function = order.function(program.entry)
     exits = ExitTests()
     found: set[int] = set()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from mcveto.dpg.location import Blocks
 from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import ByteOf
 from mcveto.engines.path import KeyTable
@@ -15,8 +17,10 @@ from mcveto.engines.path import Path as Conditions
 from mcveto.engines.simulation.choices import settled
 from mcveto.engines.simulation.joined_memory import _extent
 from mcveto.engines.simulation.joined_paths import _named
+from mcveto.engines.simulation.joined_places import JoinedPlaces
 from mcveto.engines.simulation.joined_values import _are_flags
-from mcveto.engines.simulation.simulate import simulate
+from mcveto.engines.simulation.meeting import Meeting
+from mcveto.engines.simulation.simulate import Simulation, simulate
 from mcveto.engines.simulation.turns import Turns, counted, guesses, renamed, step_between, thresholds, wider_bounds
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
@@ -337,3 +341,18 @@ def test_outcomes_of_comparisons_are_short() -> None:
     outcome = t.concat(t.zext(t.ult(X, Y), 7), t.eq(X, Y))
     assert _are_flags(outcome, 4, 8) and not _are_flags(outcome, X, 8), "a variable is renamed"
     assert not _are_flags(t.zext(outcome, 32), 4, 32)
+
+
+@needs_assembler
+def test_only_functions_that_are_chosen_are_listed(tmp_path: Path) -> None:
+    """Not where calls return to: what they leave behind is another address after every call."""
+    program = x86_driver(tmp_path, TRIES.replace("SUM", "4"))
+    simulation = Simulation(program, Blocks(program), time.monotonic() + 60, None)
+    simulation.record_nothing()
+    assert simulation.run().kind == "proved"
+    behind = simulation._executor._behind_calls
+    assert len(behind) == 2
+    state = simulation._executor.initial()
+    places = JoinedPlaces(Meeting(simulation._joins._setting, state, state, is_loop=False))
+    assert places._places(program.entry, state.path) == [program.entry]
+    assert not any(places._places(address, state.path) for address in behind)

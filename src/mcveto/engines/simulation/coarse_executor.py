@@ -6,7 +6,7 @@ for each entry of the table that the index can name, without asking for one at a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -99,6 +99,7 @@ class CoarseExecutor(Executor):
         self.decided: set[int] = set()
         self.decided_among: set[int] = set()
         """The same where an address can be one of a few."""
+        self._behind_calls: set[int] = set()
         self.positions = Positions()
         self.activation: Activation | None = None
         """The call that is followed for a summary."""
@@ -300,6 +301,15 @@ class CoarseExecutor(Executor):
         if value in self._lists:
             self._state.path.add(self._lists[value])
         return value
+
+    def _expect_return(self, state: PathState, last: Instruction) -> None:
+        super()._expect_return(state, last)
+        assert state.calls is not None
+        self._behind_calls.add(state.calls.address)
+
+    def are_behind_calls(self, addresses: Iterable[int]) -> bool:
+        """Whether calls return to one of these."""
+        return any(self._row.code_address(address) in self._behind_calls for address in addresses)
 
     def is_code(self, address: int) -> bool:
         region = self._program.space.region_at(self._row.code_address(address))

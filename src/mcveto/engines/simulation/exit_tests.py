@@ -16,6 +16,8 @@ from mcveto.machine.pcode import Instruction, Space, Varnode
 MOST_NUMBERS = 4
 # Bytes: what is compared with less counts nothing.
 NARROWEST = 2
+# What is compared with -1, -2 ... is the result of a call: such numbers say how it failed.
+LAST_ERROR = 4095
 COMPARES = frozenset(
     {"INT_EQUAL", "INT_NOTEQUAL", "INT_LESS", "INT_LESSEQUAL", "INT_SLESS", "INT_SLESSEQUAL", "INT_SBORROW"}
 )
@@ -62,5 +64,5 @@ def _compared(instruction: Instruction) -> Iterator[int]:
         elif op.opcode in COMPARES and masked.isdisjoint(op.inputs):
             for item in op.inputs:
                 number = item.offset if item.space is Space.CONST else copies.get(item)
-                if number and item.size >= NARROWEST:
+                if number and item.size >= NARROWEST and number < (1 << 8 * item.size) - LAST_ERROR:
                     yield number

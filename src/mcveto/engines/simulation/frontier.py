@@ -26,10 +26,8 @@ class Frontier:
         self.heads: dict[Key, tuple[PathState, int]] = {}
         """States at the heads of loops, with their number in the record."""
         self.joined: dict[Key, int] = {}
-        self.entered: dict[Key, int] = {}
-        """The instructions that had been executed when a head was executed last."""
         self.arrived: dict[Key, int] = {}
-        """The same for when a loop was come to from outside."""
+        """The instructions that had been executed when a loop was come to from outside."""
         self.open: dict[str, None] = {}
         """Why nothing is proved."""
 
@@ -53,7 +51,7 @@ class Frontier:
         its first, the whole loop would be followed once more."""
         names = {where: (*where[:3], values(state)) for where, (state, _) in self.heads.items()}
         self.heads = {names[where]: head for where, head in self.heads.items()}
-        for counts in (self.joined, self.entered, self.arrived):
+        for counts in (self.joined, self.arrived):
             for where, name in names.items():
                 if where in counts:
                     counts[name] = counts.pop(where)

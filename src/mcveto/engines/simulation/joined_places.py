@@ -103,4 +103,7 @@ class JoinedPlaces:
         """The few addresses within one region that a value can be."""
         places = [value] if isinstance(value, int) else values_of(value, path, MOST_LISTED)
         region = self._space.region_at(places[0]) if places else None
-        return places if region is not None and places[-1] < region.end else []
+        if region is None or places[-1] >= region.end:
+            return []
+        # What calls leave behind, unlike pointers to functions, is nothing to go to: such lists grow with every call.
+        return [] if self._meeting.setting.executor.are_behind_calls(places) else places

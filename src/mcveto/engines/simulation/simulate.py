@@ -68,8 +68,8 @@ MOST_JOINS = 40
 # Flags that one block reads.
 MOST_GUESSED = 4
 DEEPEST_RECURSION = 12
-# Instructions; what a turn costs that is made once more because a guess was wrong.
-LONG_TURN = 20_000
+# Instructions of all turns of a loop; another one is made each time that a guess was wrong.
+LONG_TURNS = 20_000
 # Of the time left, to ask again what a proof rests on.
 SHARE_OF_RECHECK = 0.3
 
@@ -552,10 +552,10 @@ class Simulation:
                 here.open[f"the loop at {place.pc:#x} does not come to rest"] = None
                 return None
             if old is not None:
-                is_cheap = self._executor.instructions - here.entered.get(where, 0) < LONG_TURN
+                now = self._executor.instructions
+                is_cheap = now - here.arrived.get(where, now) < LONG_TURNS
                 numbers = self._exits.numbers(self._order.function(place.function), place)
                 slot.state = self._joins.joined(old[0], state, is_loop=True, guesses=is_cheap, numbers=numbers)
-        here.entered[where] = self._executor.instructions
         # Executing a state uses it up.
         here.heads[where] = again(slot.state), self._executor.recorder.upcoming
         turn = outermost(state) if self._executor.activation is None else None
