@@ -203,24 +203,3 @@ def test_what_waits_comes_in_the_order_of_the_code(steps: list[tuple[int, int, b
     frontier.add((-1,), Slot(cast(PathState, SimpleNamespace(key=(0,))), frozenset()))
     frontier.drop_all()
     assert not frontier.slots
-
-
-def test_a_head_that_was_come_to_before_it_was_known_which_loops_end_by_inputs() -> None:
-    """Only in the same turns of loops around it that were told apart: what is known then may not be true later."""
-    frontier, calls, values = Frontier(), object(), ((0, 1),)
-    heads = [cast(PathState, SimpleNamespace()) for _ in range(3)]
-    frontier.heads = {
-        (16, calls, ((4, 0), (8, 1)), values): (heads[0], 0),
-        (16, calls, ((4, 2),), values): (heads[1], 1),
-        (16, calls, (), ((0, 2),)): (heads[2], 2),
-    }
-
-    def before(turns: tuple[tuple[int, int], ...], values: object, pc: int = 16, calls: object = calls) -> object:
-        found = frontier.head_before((pc, calls, (), values), turns)
-        return None if found is None else found[0]
-
-    assert before(((4, 0), (8, 1)), values) is heads[0]
-    assert before(((4, 2), (8, 1)), values) is heads[1]
-    assert before(((4, 0), (8, 2)), values) is None and before(((4, 1),), values) is None
-    assert before(((4, 1),), ((0, 2),)) is heads[2]
-    assert before(((4, 2),), values, pc=20) is None and before(((4, 2),), values, calls=object()) is None

@@ -26,8 +26,10 @@ class Frontier:
         self.heads: dict[Key, tuple[PathState, int]] = {}
         """States at the heads of loops, with their number in the record."""
         self.joined: dict[Key, int] = {}
+        self.entered: dict[Key, int] = {}
+        """The instructions that had been executed when a head was executed last."""
         self.arrived: dict[Key, int] = {}
-        """The instructions that had been executed when a loop was come to from outside."""
+        """The same for when a loop was come to from outside."""
         self.open: dict[str, None] = {}
         """Why nothing is proved."""
 
@@ -51,19 +53,7 @@ class Frontier:
         its first, the whole loop would be followed once more."""
         names = {where: (*where[:3], values(state)) for where, (state, _) in self.heads.items()}
         self.heads = {names[where]: head for where, head in self.heads.items()}
-        for counts in (self.joined, self.arrived):
+        for counts in (self.joined, self.entered, self.arrived):
             for where, name in names.items():
                 if where in counts:
                     counts[name] = counts.pop(where)
-
-    def head_before(self, where: Key, loops: tuple[tuple[int, int], ...]) -> tuple[PathState, int] | None:
-        """The state at a head, if it was there in the same turns of all loops around it that were told apart then. That
-        a loop ends by an input may be known since."""
-        around: set[object] = {*loops}
-        pc, calls, _, values = where
-        for (other_pc, other_calls, outside, other_values), head in reversed(self.heads.items()):
-            if (other_pc, other_calls, other_values) == (pc, calls, values):
-                assert isinstance(outside, tuple)
-                if around.issuperset(outside):
-                    return head
-        return None

@@ -541,8 +541,6 @@ class Simulation:
         elif place.pc in marks or turns > MOST_TURNS or (turns > FEW_TURNS and self._has_run_long(where)):
             activation = self._executor.activation
             rigid = activation.general.variables.keys() if activation is not None else ()
-            if old is None:
-                old = here.head_before(where, place.loops[:-1])
             names = self._covering.covers(old[0], state, rigid) if old is not None else None
             if old is not None and names is not None:
                 self._executor.recorder.covered_by(state, old[1], names)
@@ -552,10 +550,11 @@ class Simulation:
                 here.open[f"the loop at {place.pc:#x} does not come to rest"] = None
                 return None
             if old is not None:
-                now = self._executor.instructions
-                is_cheap = now - here.arrived.get(where, now) < LONG_TURNS
+                since = here.arrived.get(where, here.entered.get(where, 0))
+                is_cheap = self._executor.instructions - since < LONG_TURNS
                 numbers = self._exits.numbers(self._order.function(place.function), place)
                 slot.state = self._joins.joined(old[0], state, is_loop=True, guesses=is_cheap, numbers=numbers)
+        here.entered[where] = self._executor.instructions
         # Executing a state uses it up.
         here.heads[where] = again(slot.state), self._executor.recorder.upcoming
         turn = outermost(state) if self._executor.activation is None else None
