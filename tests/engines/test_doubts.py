@@ -21,6 +21,7 @@ from mcveto.engines.simulation.checkpoints import (
 )
 from mcveto.engines.simulation.doubts import FEW_HITS, MOST_DOUBTFUL, Doubts
 from mcveto.engines.simulation.frontier import Frontier
+from mcveto.engines.simulation.searches import SHARE_OF_ALL_GLANCES, SHARE_OF_GLANCE, Searches
 from mcveto.engines.state import PathState
 from mcveto.verdict import Verdict
 
@@ -203,3 +204,22 @@ def test_what_waits_comes_in_the_order_of_the_code(steps: list[tuple[int, int, b
     frontier.add((-1,), Slot(cast(PathState, SimpleNamespace(key=(0,))), frozenset()))
     frontier.drop_all()
     assert not frontier.slots
+
+
+def test_glances_take_a_part_of_all_time_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, given = 0.0, []
+
+    def search(self: Searches, state: object, node: object, edges: object, seconds: float, most: int) -> None:
+        nonlocal now
+        given.append(seconds)
+        now += seconds + 1  # the last step takes longer than is left
+
+    monkeypatch.setattr("mcveto.engines.simulation.searches.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(Searches, "_search", search)
+    searches = Searches.__new__(Searches)
+    searches._glances, searches._glanced, searches._deadline = 0, 0.0, 100.0
+    searches.begin(cast(PathState, None))
+    for _ in range(30):
+        assert searches.glance(cast(PathState, None), (0, None, ()), list, 1000, 100.0) is None
+    assert given[0] == pytest.approx(100 * SHARE_OF_GLANCE) and len(given) > 1
+    assert sum(given) + len(given) <= 100 * SHARE_OF_ALL_GLANCES + 1

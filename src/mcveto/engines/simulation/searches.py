@@ -35,6 +35,8 @@ SHORT_SEARCH = 8
 LONG_SEARCH = 2
 SHARE_OF_SEARCH = 0.5
 SHARE_OF_GLANCE = 0.1
+# Of all time: where nothing is to be found, a glance at every doubt would leave none.
+SHARE_OF_ALL_GLANCES = 0.2
 LEAST_SHARE = 0.02
 
 Edges = list[tuple[Node, Node]]
@@ -67,9 +69,11 @@ class Searches:
         self._runner.share(code, executor)
         self._made = 0
         self._glances = 0
+        self._glanced = 0.0
 
     def begin(self, first: PathState) -> None:
         self._first = first
+        self._begun = time.monotonic()
 
     def forget(self) -> None:
         """All is begun anew, and may be searched for again."""
@@ -79,10 +83,15 @@ class Searches:
         self, state: PathState, node: Node, edges: Callable[[], Edges], cost: int, until: float
     ) -> Verdict | None:
         """Where much would be done again, so many instructions, a straight way to the target is looked for first."""
-        if self._glances >= MOST_GLANCES:
+        left = SHARE_OF_ALL_GLANCES * (self._deadline - self._begun) - self._glanced
+        if self._glances >= MOST_GLANCES or left <= 0:
             return None
         self._glances += 1
-        return self._search(state, node, edges(), self._seconds(SHARE_OF_GLANCE, until), cost // GLANCE)
+        started = time.monotonic()
+        seconds = min(left, self._seconds(SHARE_OF_GLANCE, until))
+        found = self._search(state, node, edges(), seconds, cost // GLANCE)
+        self._glanced += time.monotonic() - started
+        return found
 
     def at(
         self, state: PathState, node: Node, edges: Callable[[], Edges], until: float, is_thorough: bool
