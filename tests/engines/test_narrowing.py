@@ -10,10 +10,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from mcveto.certify import Context
+from mcveto.certify_paths import certificate_of_paths
+from mcveto.check.discharge import Effort, check
 from mcveto.dpg.location import Blocks
 from mcveto.engines.execute import _choice
 from mcveto.engines.path import KeyTable
 from mcveto.engines.path import Path as Conditions
+from mcveto.engines.record import PathProof
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.simulation.narrowing import Narrowing, Table
 from mcveto.engines.simulation.simulate import Simulation, simulate
@@ -370,3 +374,37 @@ def test_a_table_tells_nothing_about_an_index_that_is_not_known_to_be_the_one_it
     memory.looked[address, WIDTH // 8] = (name, 0, 8)
     assert executor._table_now(name, state) is table
     assert executor._table_now(other, state) is None
+
+
+# A table of words that nobody has written to, read with an index that is not known, and read again.
+EMPTY = """
+	call	choice
+	andl	$63, %eax
+	movl	table(,%eax,4), %ebx
+	call	choice
+	testb	$1, %al
+	je	.Lonce
+	incl	count
+.Lonce:
+	andl	$0xe69a, %ebx
+	cmpl	$0, %ebx
+	jne	reached
+.Lend:
+	jmp	.Lend
+	.data
+	.p2align 4
+table:
+	.fill	64, 4, 0
+count:
+	.long 0
+"""
+
+
+@needs_assembler
+def test_a_proof_says_what_is_in_a_table_that_can_be_written(tmp_path: Path) -> None:
+    program = x86_driver(tmp_path, EMPTY)
+    verdict = simulate(program, 60.0)
+    assert verdict.kind == "proved" and isinstance(verdict.proof, PathProof)
+    certificate = certificate_of_paths(program, verdict.proof, "test", Context())
+    assert certificate is not None
+    assert check(certificate, program.image, Effort(timeout=60)).problem == ""

@@ -298,6 +298,9 @@ class CoarseExecutor(Executor):
                     self._lists[value] = t.disj([t.eq(value, t.const(entry, value.width)) for entry in distinct])
                 elif len(distinct) <= MOST_VALUES and self.pointers.are_all(distinct):
                     self._lists[value] = self.pointers.listing(value, distinct)
+        if accesses is not None and value in self._tables and region is not None and region.permissions & WRITE:
+            for cell in self._tables[value][1]:  # what is known of the value, is known because of these
+                accesses.load(cell, size)
         if value in self._lists:
             self._state.path.add(self._lists[value])
         return value
