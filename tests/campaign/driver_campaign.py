@@ -3,7 +3,7 @@
 Simulation answers for code that no other engine gets through, mostly without a certificate: this is what looks for its
 mistakes. The C text is compiled for this machine, with locks that end the run at a violation and inputs that favour the
 numbers in the text, and for PowerPC, for mcveto. PROVED is wrong if a native run violates. That none does proves
-nothing; VIOLATED is replayed by mcveto itself.
+nothing; VIOLATED is replayed by mcveto itself. A proof that the self-check refuses is a mistake as well.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ def run_driver(seed: int, seconds: float, running: float, keep: Path, counts: Co
         counts.builds[f"{kind} {level}", said] += 1
         if said == "unknown":
             counts.reasons[str(answer["reason"])[:60]] += 1
-        if said == "crash" or (said == "proved" and is_violated):
+        is_refused = str(answer.get("reason")).startswith("self-check failed")
+        if said == "crash" or is_refused or (said == "proved" and is_violated):
             counts.wrong.append(f"seed {seed} {kind} {level} {engine}: {said}, {what}")
             saved = keep / f"driver-{seed}"
             saved.mkdir(parents=True, exist_ok=True)

@@ -33,13 +33,17 @@ def test_native_runs_find_a_mistake(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_wrong_proof_is_noticed_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("said", "reason"), [("proved", ""), ("unknown", "self-check failed: a step does not hold")])
+def test_a_wrong_proof_is_noticed_and_kept(
+    said: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def always(spec: Path, engine: str, seconds: float, seed: int) -> dict[str, Any]:
-        return {"verdict": "proved", "reason": ""}
+        return {"verdict": said, "reason": reason}
 
     monkeypatch.setattr(driver_campaign, "verdict", always)
     counts = Counts()
     for seed in range(8):
         run_driver(seed, 1.0, 1.0, tmp_path, counts)
-    assert 0 < len(counts.wrong) < counts.programs
+    # A proof is wrong of some; a refused one of any.
+    assert len(counts.wrong) > 0 and (len(counts.wrong) == counts.programs) == bool(reason)
     assert len(list(tmp_path.iterdir())) == len(counts.wrong)
