@@ -356,3 +356,22 @@ def test_only_functions_that_are_chosen_are_listed(tmp_path: Path) -> None:
     places = JoinedPlaces(Meeting(simulation._joins._setting, state, state, is_loop=False))
     assert places._places(program.entry, state.path) == [program.entry]
     assert not any(places._places(address, state.path) for address in behind)
+
+
+@needs_assembler
+def test_what_counts_up_and_what_counts_down_stay_together_where_ways_meet(tmp_path: Path) -> None:
+    program = x86_driver(tmp_path, TRIES.replace("SUM", "4"))
+    simulation = Simulation(program, Blocks(program), time.monotonic() + 60, None)
+    layout, turns = program.decoder.layout, simulation._joins._setting.turns
+    up, down = (layout.named(name)[0].cell.number for name in ("EBX", "ESI"))
+    ways = []
+    for name in ("one", "other"):
+        turn = t.var(name, 32)
+        turns.add(turn)
+        state = simulation._executor.initial()
+        state.registers |= {up: turn, down: t.sub(t.const(4, 32), turn)}
+        ways.append(state)
+    joined = simulation._joins.joined(ways[0], ways[1], is_loop=False)
+    count = joined.registers[up]
+    assert isinstance(count, Term) and count in turns
+    assert joined.registers[down] is t.sub(t.const(4, 32), count)
