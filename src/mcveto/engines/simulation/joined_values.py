@@ -23,6 +23,7 @@ from mcveto.engines.simulation.joined_bounds import counts_slowly, enclose
 from mcveto.engines.simulation.joined_counters import JoinedCounters
 from mcveto.engines.simulation.joined_places import JoinedPlaces
 from mcveto.engines.simulation.meeting import Meeting, Where
+from mcveto.engines.simulation.turns import step_between
 from mcveto.engines.simulation.value_ranges import values_of
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
@@ -65,7 +66,9 @@ class JoinedValues:
         are_choices = self._gate is not None and (
             (is_choice(a) and is_choice(b)) or self._are_chosen_functions(a, b, bits)
         )
-        if not are_choices:
+        # A choice that moves by the same number whatever it is is a pointer that runs, and not one of a few.
+        runs = meeting.is_loop and isinstance(a, Term) and a.op == "ite" and bool(step_between(a, b, bits))
+        if not are_choices and not runs:
             listed = self._listed(a, b, bits, where)
             if listed is not None:
                 return listed

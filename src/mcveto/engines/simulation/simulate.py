@@ -74,6 +74,11 @@ LONG_TURNS = 20_000
 SHARE_OF_RECHECK = 0.3
 
 
+def _run(state: PathState) -> tuple[int, ...]:
+    """Of a state at the head of a loop: that loop, and the turns of those around it, as in the order of all places."""
+    return state.key[:-3]
+
+
 @contextmanager
 def no_search_for_cycles() -> Iterator[None]:
     """The tables of terms have no cycles; looking for some took a quarter of the time."""
@@ -549,7 +554,8 @@ class Simulation:
             if count > MOST_JOINS:
                 here.open[f"the loop at {place.pc:#x} does not come to rest"] = None
                 return None
-            if old is not None:
+            # One of the loop's last run (a loop around it has gone on since) would be joined with what that counted.
+            if old is not None and _run(old[0]) == _run(state):
                 since = here.arrived.get(where, here.entered.get(where, 0))
                 is_cheap = self._executor.instructions - since < LONG_TURNS
                 numbers = self._exits.numbers(self._order.function(place.function), place)

@@ -14,6 +14,7 @@ dropped when the two are joined.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import Value
@@ -172,6 +173,17 @@ def _folded(recent: Iterable[Term], now: Term, bits: int) -> Iterator[Term]:
             yield t.zext(t.sub(value, t.const(number.data - now.data, value.width)), bits)
 
 
+def _compared(recent: Iterable[Term], now: Term) -> Iterator[Term]:
+    """What a counter itself was compared with, also where both sides of the comparison have lost a number that they had
+    in common."""
+    comparisons = (condition.args[0] if condition.op == "not" else condition for condition in recent)
+    for comparison in islice((inner for inner in comparisons if inner.op in COMPARISONS), MOST_LIMITS):
+        for side, other in (comparison.args, comparison.args[::-1]):
+            distance = t.sub(now, side) if side.width == now.width and side.op != "const" else None
+            if distance is not None and distance.op == "const":
+                yield t.add(other, distance)
+
+
 def guesses(values: Sequence[tuple[Term, Term, int]], recent: Sequence[Term], bits: int) -> Iterator[tuple[Term, Term]]:
     """Bounds of (what stands for a counter, its value now, its step): as said of the first, and of the second."""
     counters = [value for value in values if value[0].width == bits][:MOST_COUNTED]
@@ -179,6 +191,8 @@ def guesses(values: Sequence[tuple[Term, Term, int]], recent: Sequence[Term], bi
         for new, now, step in counters:
             yield (t.ult(new, limit), t.ult(now, limit)) if step > 0 else (t.ult(limit, new), t.ult(limit, now))
     for new, now, step in counters:
+        for limit in _compared(recent, now):
+            yield (t.ult(new, limit), t.ult(now, limit)) if step > 0 else (t.ult(limit, new), t.ult(limit, now))
         if step > 0 and now.op == "const":
             yield from ((t.ult(new, limit), t.ult(now, limit)) for limit in _folded(recent, now, bits))
 
