@@ -124,7 +124,7 @@ def simulation() -> Simulation:
 
 def pointers_and_paths(simulation: Simulation) -> tuple[Pointers, Conditions, Conditions]:
     table = KeyTable(t.memory("mem", 32))
-    return Pointers(simulation._program.space), Conditions(table), Conditions(table)
+    return Pointers(simulation._program.space, 4), Conditions(table), Conditions(table)
 
 
 def test_null_and_addresses_meet(simulation: Simulation) -> None:

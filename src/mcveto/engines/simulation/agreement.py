@@ -2,7 +2,8 @@
 
 The loop that is left over when a compiler has unrolled another begins at n & ~1, or at 0 where n = 1 leaves no turn for
 the unrolled one. Both are n & ~1. A variable means the same in both states (`join`), so that every machine state of the
-first is one of the joined state, under the same values of the variables.
+first is one of the joined state, under the same values of the variables. The same the other way round: a term that is a
+number by its own path, where the other side is that number.
 """
 
 from __future__ import annotations
@@ -10,13 +11,21 @@ from __future__ import annotations
 from mcveto.engines.memory import Value
 from mcveto.engines.path import Path
 from mcveto.engines.simulation.value_ranges import bounds_of
+from mcveto.logic.terms import Term
 
 
 def agreed(a: Value, b: Value, first: Path, second: Path) -> Value | None:
-    """The term of one side, if the other side is a number and its path says that the term is this number."""
-    for number, term, path in ((a, b, first), (b, a, second)):
-        if not isinstance(number, int) or isinstance(term, int) or term.op == "var":
+    """The term of one side, if the other side is a number and its path says that the term is this number; or the
+    number, if the term's own path says so."""
+    for number, term, path, own in ((a, b, first, second), (b, a, second, first)):
+        if not isinstance(number, int) or isinstance(term, int):
             continue
-        if path.about([term]) and bounds_of(term, path) == (number, number):
+        if term.op != "var" and _is(term, number, path):
             return term
+        if _is(term, number, own):
+            return number
     return None
+
+
+def _is(term: Term, number: int, path: Path) -> bool:
+    return bool(path.about([term])) and bounds_of(term, path) == (number, number)

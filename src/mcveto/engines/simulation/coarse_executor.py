@@ -19,6 +19,7 @@ from mcveto.engines.record import Accesses
 from mcveto.engines.simulation import choices
 from mcveto.engines.simulation.arrivals import CoarseRecorder
 from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
+from mcveto.engines.simulation.exit_tests import COMPARES
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
 from mcveto.engines.simulation.hints import Possible
 from mcveto.engines.simulation.masks import Masks
@@ -59,6 +60,10 @@ class CoarseDomain(PathDomain):
     def apply(self, opcode: str, arguments: tuple[Value, ...], input_bits: int, output_bits: int) -> Value:
         value = super().apply(opcode, arguments, input_bits, output_bits)
         if isinstance(value, int):
+            if opcode in COMPARES:
+                assert isinstance(self._decisions, CoarseExecutor)
+                if self._decisions.compared is not None:
+                    self._decisions.compared[arguments] = input_bits
             return value
         if has_remainder(value):
             assert isinstance(self._decisions, CoarseExecutor)
@@ -78,7 +83,7 @@ class CoarseExecutor(Executor):
         super().__init__(program, queries, eager=True)
         self.unknowns = unknowns
         self.remainders = Remainders(unknowns)
-        self.pointers = Pointers(program.space)
+        self.pointers = Pointers(program.space, self._row.address_bytes)
         self.masks = Masks(queries.table)
         self._domain = CoarseDomain(program.decoder.layout, program.space, self)
         self.possible = Possible(queries, MOST_NODES)
@@ -99,6 +104,8 @@ class CoarseExecutor(Executor):
         self.decided: set[int] = set()
         self.decided_among: set[int] = set()
         """The same where an address can be one of a few."""
+        self.compared: dict[tuple[Value, ...], int] | None = None
+        """What the next block compares with one outcome, and how wide, if somebody wants to know."""
         self._behind_calls: set[int] = set()
         self.positions = Positions()
         self.activation: Activation | None = None
@@ -267,11 +274,11 @@ class CoarseExecutor(Executor):
             # Stores to the frame would not be seen to change what is read here.
             raise Unfit
         accesses = self._accesses
-        known = memory.looked.get((address, size))
+        known = memory.known_at(address, size)
         if known is not None:
-            if accesses is not None and (address, size) not in accesses.made:
-                accesses.looked.add((address, size))
-            return as_value(known[0])
+            if accesses is not None and known[0] not in accesses.made:
+                accesses.looked.add(known[0])
+            return as_value(known[1])
         cells = self._few_cells(address, bounds, FEW_CELLS)
         if cells:
             if self.deciding and self._instruction.pc in self.deciding:

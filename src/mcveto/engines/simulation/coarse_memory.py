@@ -167,6 +167,25 @@ class CoarseMemory(PathMemory):
             known = self.looked[address, size] = (self.read_unknown(address, size), low, high + size)
         return known[0]
 
+    def known_at(self, address: Term, size: int) -> tuple[tuple[Term, int], Term] | None:
+        """What is known to be at an address that is not constant, and by which read or store: also if that was of a
+        wider word around it."""
+        if not self.looked:
+            return None
+        known = self.looked.get((address, size))
+        if known is not None:
+            return (address, size), known[0]
+        wider = 2 * size
+        while wider <= self._width // 8:
+            for before in range(0, wider, size):
+                around = t.sub(address, t.const(before, self._width)), wider
+                known = self.looked.get(around)
+                if known is not None:
+                    low = 8 * (wider - size - before if self._big_endian else before)
+                    return around, t.extract(known[0], low + 8 * size - 1, low)
+            wider *= 2
+        return None
+
     def store_within(
         self,
         address: Term,

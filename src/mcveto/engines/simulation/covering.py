@@ -125,7 +125,12 @@ class Covering:
                 return None
         if not self._respects_remainders(old, names, replace):
             return None
-        return names if all(self.implied(new, replace(term)) for term in old.path.terms) else None
+        says_list = self._executor.pointers.says_list
+        return (
+            names
+            if all(says_list(term, names, new.path) or self.implied(new, replace(term)) for term in old.path.terms)
+            else None
+        )
 
     def _respects_remainders(self, old: PathState, names: dict[Term, Term], replace: Callable[[Term], Term]) -> bool:
         """Whether every name of a remainder stands for the remainder of what its dividend stands for."""

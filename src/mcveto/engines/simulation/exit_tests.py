@@ -2,7 +2,9 @@
 
 A loop that begins with certain values tells nothing by the conditions of its first turns: they are computed, not kept.
 The text of its exits tells what they will be (thresholds of a widening: Blanchet, Cousot et al., "A static analyzer for
-large safety-critical software", PLDI 2003, section 7.1.2, where they are a fixed ladder).
+large safety-critical software", PLDI 2003, section 7.1.2, where they are a fixed ladder). What is compared with another
+register, or with a word of memory, is seen when the first turn is executed: both sides are noted, since the comparison
+had one outcome then and left no condition.
 """
 
 from __future__ import annotations
@@ -36,6 +38,15 @@ class ExitTests:
         if found is None or found[0] != function.edges:
             found = self._known[key] = function.edges, _read(function, place.pc)
         return found[1]
+
+
+def exits(function: Function, pc: int, place: Place) -> list[int]:
+    """The heads of the loops that a block can leave."""
+    targets = function.successors(pc)
+    if len(targets) < 2:
+        return []
+    within = [function.place(target)[1] for target in targets]
+    return [head for head, _ in place.loops if any(head not in heads for heads in within)]
 
 
 def _read(function: Function, head: int) -> tuple[int, ...]:

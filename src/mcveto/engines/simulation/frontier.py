@@ -7,12 +7,15 @@ when it is executed (after ESP, as in `simulate`). No deviation: the paper's wor
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from mcveto.engines.memory import Value
 from mcveto.engines.simulation.checkpoints import Key, Slot
 from mcveto.engines.simulation.directed import Node, Values
 from mcveto.engines.simulation.summaries import Replay
-from mcveto.engines.state import PathState
+from mcveto.engines.state import Calls, PathState
+
+MOST_COMPARED = 8
 
 
 class Frontier:
@@ -30,6 +33,8 @@ class Frontier:
         """The instructions that had been executed when a head was executed last."""
         self.arrived: dict[Key, int] = {}
         """The same for when a loop was come to from outside."""
+        self.compared: dict[tuple[int, Calls | None], dict[tuple[Value, Value], int]] = {}
+        """Of loops, what blocks that may leave them have compared in a first turn, with one outcome; latest last."""
         self.open: dict[str, None] = {}
         """Why nothing is proved."""
 
@@ -37,6 +42,16 @@ class Frontier:
         self._added += 1
         self.slots[key] = slot
         heapq.heappush(self._pool, (slot.state.key, self._added, key))
+
+    def note_compared(self, head: int, calls: Calls | None, found: Mapping[tuple[Value, ...], int]) -> None:
+        """What a block that can leave the loop has compared."""
+        known = self.compared.setdefault((head, calls), {})
+        for sides, bits in found.items():
+            if len(sides) == 2:
+                known.pop(sides, None)
+                known[sides] = bits
+        for sides in [*known][:-MOST_COMPARED]:
+            del known[sides]
 
     def first_waiting(self) -> Key:
         while True:

@@ -8,6 +8,8 @@ Registers come first, then memory (`joined_values`, `joined_memory`), then what 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mcveto.engines.domain import as_term
 from mcveto.engines.memory import Value
 from mcveto.engines.path import Path
@@ -16,7 +18,7 @@ from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.simulation.joined_memory import JoinedMemory
 from mcveto.engines.simulation.joined_paths import JoinedPaths
 from mcveto.engines.simulation.joined_values import JoinedValues, is_variable
-from mcveto.engines.simulation.meeting import Meeting, Setting
+from mcveto.engines.simulation.meeting import NO_TESTS, Meeting, Setting
 from mcveto.engines.state import PathState
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
@@ -38,9 +40,10 @@ class Joins:
         is_loop: bool,
         guesses: bool = True,
         numbers: tuple[int, ...] = (),
+        tests: Mapping[tuple[Value, Value], int] = NO_TESTS,
     ) -> PathState:
-        """`guesses` and `numbers`: see `Meeting`."""
-        return self.of(Meeting(self._setting, first, second, is_loop, guesses, numbers))
+        """`guesses`, `numbers` and `tests`: see `Meeting`."""
+        return self.of(Meeting(self._setting, first, second, is_loop, guesses, numbers, tests))
 
     def of_both(self, meeting: Meeting) -> PathState | None:
         """The state that stands for both also in a loop, where guesses need to hold of the second only: a turn from the

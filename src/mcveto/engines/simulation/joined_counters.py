@@ -25,6 +25,8 @@ from mcveto.machine.memory import EXECUTE
 WORD = 32
 # Bytes that a pointer moves in one turn.
 WIDEST_STEP = 1 << 20
+# Turns that a bound of a loop is guessed for.
+MOST_TURNS = 1 << 20
 
 
 class JoinedCounters:
@@ -94,11 +96,30 @@ class JoinedCounters:
         self._counters.setdefault(t.mul(turn, size), (size, 1))
         if step < 0:
             self._began += [(start, abs(step)) for start in starts(as_term(a, bits))]
+        self._note_last(a, b, step, bits, turn)
         found = counted(a, turn, step, bits)
         if isinstance(found, Term):
             self._counters.setdefault(found, (as_term(b, bits), step))
             enclose(self._meeting, found, a, b, bits, self._meeting.guesses or counts_slowly(a, b))
         return found
+
+    def _note_last(self, a: Value, b: Value, step: int, bits: int, turn: Term) -> None:
+        """The number of the last turn, if the first one compared what counts here with something at a constant
+        distance: where it was compared when it had been counted already, it does not come that far."""
+        meeting = self._meeting
+        if not (meeting.guesses or counts_slowly(a, b)):
+            return
+        for (one, other), width in reversed([*meeting.tests.items()]):
+            for counter, limit in ((one, other), (other, one)) if width == bits else ():
+                ahead, distance = step_between(a, counter, bits), step_between(a, limit, bits)
+                if ahead not in (0, step) or distance is None:
+                    continue
+                last = (abs(distance) - bool(ahead)) // abs(step) if distance * step > 0 else 0
+                if 0 < last <= MOST_TURNS:
+                    meeting.bounds.append(t.ule(turn, t.const(last, bits)))
+                    ends = self._setting.turns.ends
+                    ends[turn] = ends.get(turn, frozenset()) | {last}
+                    return
 
     def _is_code(self, value: Value) -> bool:
         """Whether a number is the address of code: what a call left behind, and no count."""

@@ -33,6 +33,8 @@ from mcveto.logic.terms import Term
 FLAGS = 8
 # Nodes of the choice between functions that a call through a table goes to.
 MOST_CHOSEN = 1000
+# Bytes of an object in which its successor is looked for.
+LARGEST_OBJECT = 256
 
 
 class JoinedValues:
@@ -142,9 +144,11 @@ class JoinedValues:
             return None
         names: dict[Term, Term] = {}
         for pair in pairs:
-            if pair not in meeting.pairs:
-                meeting.pairs[pair] = meeting.fresh(pair[0], where)
-            names[pair[1]] = meeting.pairs[pair]
+            bits, mine, other = pair
+            listed = self._listed(mine, other, bits, where)
+            if listed is None and pair not in meeting.pairs:
+                meeting.pairs[pair] = meeting.fresh(bits, where)
+            names[mine] = meeting.pairs[pair] if listed is None else as_term(listed, bits)
         return as_value(Substitution(names).apply(a))
 
     def _row(self, a: Value, b: Value, bits: int, where: Where) -> Value | None:
@@ -209,17 +213,28 @@ class JoinedValues:
             for values in (values_of(a, self._first.path, MOST_CHOSEN), values_of(b, self._second.path, MOST_CHOSEN))
         )
 
+    def _is_next(self, a: Value, b: Value) -> bool:
+        """Whether the object at one address holds the other: in this turn, a pointer went along a list."""
+        if not self._meeting.is_loop or isinstance(a, Term) or isinstance(b, Term):
+            return False
+        pointers, memory, step = self._setting.executor.pointers, self._first.memory, self._setting.address_bits // 8
+        if not (b and pointers.are_all((a, b))):
+            return False
+        words = range(a, a + min(abs(a - b), LARGEST_OBJECT), step)
+        return any(memory.load(at, step) == b for at in words if at in memory.cells)
+
     def _listed(self, a: Value, b: Value, bits: int, where: Where) -> Value | None:
         """Null or one of a few addresses."""
         meeting, pointers = self._meeting, self._setting.executor.pointers
-        if bits != self._setting.address_bits or not pointers.may_meet(a, b):
+        if bits != self._setting.address_bits or not (pointers.may_meet(a, b) or self._is_next(a, b)):
             return None
         known = meeting.pairs.get((bits, a, b))
         if known is not None:
             return known
-        values = pointers.together(a, b, (self._first.path, self._second.path), meeting.is_loop)
-        if values is None:
-            return None
+        paths = self._first.path, self._second.path
+        values = pointers.together(a, b, paths, meeting.is_loop, self._second.memory)
+        if values is None or len(values) == 1:
+            return values[0] if values else None
         found = meeting.pairs[bits, a, b] = meeting.fresh(bits, where)
         meeting.bounds.append(pointers.listing(found, values))
         return found

@@ -8,7 +8,8 @@ have to be kept apart later.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
+from types import MappingProxyType
 
 from mcveto.engines.memory import Value
 from mcveto.engines.path import KeyTable
@@ -21,6 +22,7 @@ from mcveto.program.program import Program
 
 # What may be a flag is less than this.
 FLAG = 16
+NO_TESTS: Mapping[tuple[Value, Value], int] = MappingProxyType({})
 Where = tuple[object, ...]
 """A register, or a word of memory with its address and size."""
 
@@ -68,13 +70,16 @@ class Meeting:
         is_loop: bool,
         guesses: bool = True,
         numbers: tuple[int, ...] = (),
+        tests: Mapping[tuple[Value, Value], int] = NO_TESTS,
     ) -> None:
         """`guesses`: whether bounds of all that a loop changes are guessed, not only of what counts slowly; a wrong
-        guess costs a turn. `numbers`: what the loop's end compares something with."""
+        guess costs a turn. `numbers`: what the loop's end compares something with; `tests`: what was compared there in
+        its first turn, and how wide that is."""
         self.setting = setting
         self.first, self.second, self.is_loop = first, second, is_loop
         self.guesses = guesses
         self.numbers = numbers
+        self.tests = tests
         self.pairs: dict[tuple[int, Value, Value], Term] = {}
         self.indices: list[tuple[Term, Value, Value]] = []
         """Variables that stand for what no register and no cell of the two states holds by itself."""

@@ -42,7 +42,7 @@ from mcveto.engines.simulation.deciding_flags import deciding, flags_among
 from mcveto.engines.simulation.directed import Node
 from mcveto.engines.simulation.doubts import Doubts
 from mcveto.engines.simulation.early_turns import EarlyTurns, outermost
-from mcveto.engines.simulation.exit_tests import ExitTests
+from mcveto.engines.simulation.exit_tests import ExitTests, exits
 from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
 from mcveto.engines.simulation.frontier import Frontier
 from mcveto.engines.simulation.guards import Flag
@@ -336,6 +336,8 @@ class Simulation:
             if state.place is None or state.place.function in self._apart.of:
                 raise Unfit
             self._executor.watched = footprint = activation.footprint()
+        heads = self._first_exits(state.place)
+        self._executor.compared = {} if heads else None
         here = (state.pc, state.calls)
         moved: list[PathState] = []
         returned: list[PathState] = []
@@ -361,6 +363,8 @@ class Simulation:
                     moved.append(successor)
                 else:
                     returned += ends
+        for head in heads:
+            self._here.note_compared(head, frame, self._executor.compared or {})
         if activation is not None:
             activation.executed(here, function, footprint)
         if self._executor.decided:
@@ -379,6 +383,13 @@ class Simulation:
             self._push(end, marks, None, slot.passed)  # the way there is that of the summary
         self._tell(source)
         return None
+
+    def _first_exits(self, place: Place | None) -> list[int]:
+        """The heads of the loops that a block can leave, and that are in their first turn."""
+        if place is None or all(turn for _, turn in place.loops):
+            return []
+        first = {head for head, turn in place.loops if not turn}
+        return [head for head in exits(self._order.function(place.function), place.pc, place) if head in first]
 
     def _note_jumps(self, state: PathState, source: int, successors: list[PathState]) -> None:
         """Jumps through a table may show that there is a loop around: its head was executed as if it were none, and its
@@ -559,7 +570,8 @@ class Simulation:
                 since = here.arrived.get(where, here.entered.get(where, 0))
                 is_cheap = self._executor.instructions - since < LONG_TURNS
                 numbers = self._exits.numbers(self._order.function(place.function), place)
-                slot.state = self._joins.joined(old[0], state, is_loop=True, guesses=is_cheap, numbers=numbers)
+                tests = here.compared.get((place.pc, state.calls), {})
+                slot.state = self._joins.joined(old[0], state, True, guesses=is_cheap, numbers=numbers, tests=tests)
         here.entered[where] = self._executor.instructions
         # Executing a state uses it up.
         here.heads[where] = again(slot.state), self._executor.recorder.upcoming
