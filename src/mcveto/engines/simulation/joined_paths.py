@@ -8,7 +8,8 @@ about variables that no register and no cell mentions any longer are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
+from functools import partial
 
 from mcveto.engines.domain import as_term
 from mcveto.engines.memory import Value
@@ -45,9 +46,16 @@ class JoinedPaths:
         common = dict.fromkeys(second)
         shared = [term for term in first if term in common]
         result = [kept for term in shared for kept in self._kept(term, live)]
-        rest_first = [term for term in first if term not in common]
         known = set(shared)
+        rest_first = [term for term in first if term not in common]
         rest_second = [term for term in second if term not in known]
+        # "a or b", and b where a branch has decided that since.
+        by_parts = [*_said_by_parts(rest_first, {*second}), *_said_by_parts(rest_second, {*first})]
+        if by_parts:
+            result += [kept for term in by_parts for kept in self._kept(term, live)]
+            known.update(by_parts)
+            rest_first = [term for term in rest_first if term not in known]
+            rest_second = [term for term in rest_second if term not in known]
         if names_first and names_second:
             renamed = {*self._renamed(meeting, second, names_second)}
             mine = self._renamed(meeting, first, names_first)
@@ -200,6 +208,15 @@ class JoinedPaths:
     def _is_flag(self, side: Term, live: frozenset[object]) -> bool:
         """Whether a value is a variable, or a choice by conditions, of which something is still known."""
         return side in live if side.op == "var" else is_choice(side) and self._is_live(side, live)
+
+
+def _said_by_parts(terms: list[Term], others: Set[Term]) -> list[Term]:
+    """Of conditions with alternatives, those of which the others say one."""
+    return [term for term in terms if term.op == "or" and any(map(partial(_is_said, others), term.args))]
+
+
+def _is_said(others: Set[Term], way: Term) -> bool:
+    return way in others or (way.op == "and" and all(part in others for part in way.args))
 
 
 def _decided(terms: list[Term], live: frozenset[object]) -> list[Term]:
