@@ -1,9 +1,9 @@
 """Bounds of a variable that stands for two values: what lies between them, and in a loop what may come to rest.
 
 Where two ways meet, a variable is between the bounds of the two values, if that says something: addresses in one
-region, or small numbers. In a loop the next turn may go further, so that bounds are guesses: from where it began in the
-direction in which it moves, up to numbers in the text of the loop, or up to the mask of what was masked (`masks`). What
-does not hold of the next turn is dropped when that is joined.
+region, small numbers, or numbers of errors. In a loop the next turn may go further, so that bounds are guesses: from
+where it began in the direction in which it moves, up to numbers in the text of the loop, or up to the mask of what was
+masked (`masks`). What does not hold of the next turn is dropped when that is joined.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 
 SLOW = 64
+# The greatest number of an error: a call returns it negated.
+LAST_ERROR = 4095
 NARROW = (0xFF, 0xFFFF)
 # Conditions of a path.
 LATELY = 4
@@ -60,7 +62,9 @@ def enclose(meeting: Meeting, new: Term, a: Value, b: Value, bits: int, may_gues
             limit = high if is_at_rest else min(limit for limit in limits if high <= limit)
             meeting.bounds.append(t.ule(new, t.const(limit, bits)))
         return
-    if low > 0xFFF:
+    if low + LAST_ERROR >= 1 << bits:
+        pass  # results that say how a call failed
+    elif low > 0xFFF:
         region = setting.space.region_at(low)
         if region is None or high >= region.end:
             return

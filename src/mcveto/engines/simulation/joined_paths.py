@@ -16,6 +16,7 @@ from mcveto.engines.memory import Value
 from mcveto.engines.simulation.choices import MOST_NODES, is_choice
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.simulation.in_terms_of_pairs import new_names
+from mcveto.engines.simulation.joined_bounds import LAST_ERROR
 from mcveto.engines.simulation.meeting import FLAG, Meeting, Setting
 from mcveto.engines.simulation.turns import wider_bounds
 from mcveto.engines.state import PathState
@@ -24,7 +25,6 @@ from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
 
 MOST_FLAGS = 3
-LAST_ERROR = 4095
 LONGEST_RENAMED = 256
 
 
