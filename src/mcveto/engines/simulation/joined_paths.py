@@ -186,8 +186,11 @@ class JoinedPaths:
             one = [term for term in one if term is not t.bnot(two[0])] or [t.bnot(two[0])]
         if len(one) > 8 or len(two) > 8:
             return []
-        left, right = t.conj(one), t.conj(two)
         told = self._told(meeting, live)
+        clauses = _clauses([*one, *(a for a, _ in told)], [*two, *(b for _, b in told)])
+        if clauses:
+            return clauses
+        left, right = t.conj(one), t.conj(two)
         if told:
             # What was decided remains connected with the flags that remember it.
             left, right = t.conj([left, *(a for a, _ in told)]), t.conj([right, *(b for _, b in told)])
@@ -208,6 +211,18 @@ class JoinedPaths:
     def _is_flag(self, side: Term, live: frozenset[object]) -> bool:
         """Whether a value is a variable, or a choice by conditions, of which something is still known."""
         return side in live if side.op == "var" else is_choice(side) and self._is_live(side, live)
+
+
+def _clauses(one: list[Term], two: list[Term]) -> list[Term]:
+    """What two ways say that a condition tells apart, as "not the condition, or what the one says" and so on: all that
+    is known, in pieces that are recognised when more ways meet."""
+    condition = next((term for term in one if t.bnot(term) in two), None)
+    if condition is None:
+        return []
+    opposite = t.bnot(condition)
+    found = [t.disj([opposite, term]) for term in one if term is not condition]
+    found += [t.disj([condition, term]) for term in two if term is not opposite]
+    return [term for term in found if len(t.postorder([term])) <= MOST_NODES]
 
 
 def _said_by_parts(terms: list[Term], others: Set[Term]) -> list[Term]:
