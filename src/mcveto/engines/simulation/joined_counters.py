@@ -16,7 +16,16 @@ from mcveto.engines.memory import Value
 from mcveto.engines.simulation.joined_bounds import counts_slowly, enclose
 from mcveto.engines.simulation.joined_places import may_be_place
 from mcveto.engines.simulation.meeting import FLAG, Meeting, Where
-from mcveto.engines.simulation.turns import counted, guesses, narrowed, renamed, starts, step_between, thresholds
+from mcveto.engines.simulation.turns import (
+    compared_otherwise,
+    counted,
+    guesses,
+    narrowed,
+    renamed,
+    starts,
+    step_between,
+    thresholds,
+)
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 from mcveto.machine.memory import EXECUTE
@@ -146,7 +155,8 @@ class JoinedCounters:
         recent = [term for term in reversed(meeting.second.path.terms) if term not in known]
         counters = [(new, *now) for new, now in self._counters.items()]
         said = [guess for bits in self._turn_of for guess in guesses(counters, recent, bits)]
-        meeting.bounds += thresholds(counters, meeting.numbers)
+        others = compared_otherwise(counters, recent)
+        meeting.bounds += thresholds(counters, (number for number in meeting.numbers if number not in others))
         for turn in self._turn_of.values():
             for start, step in self._began:
                 if start.width <= turn.width:

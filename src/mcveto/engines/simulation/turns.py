@@ -173,6 +173,22 @@ def _folded(recent: Iterable[Term], now: Term, bits: int) -> Iterator[Term]:
             yield t.zext(t.sub(value, t.const(number.data - now.data, value.width)), bits)
 
 
+def compared_otherwise(counters: Iterable[tuple[Term, Term, int]], recent: Iterable[Term]) -> set[int]:
+    """Numbers that something else than a counter was compared with in this turn, or that are beside them: the end of a
+    text, the status of a device."""
+    found: set[int] = set()
+    values = [now for _, now, _ in counters]
+    for condition in recent:
+        inner = condition.args[0] if condition.op == "not" else condition
+        if inner.op not in COMPARISONS:
+            continue
+        for side, number in (inner.args, inner.args[::-1]):
+            counts = (t.sub(now, side).op == "const" for now in values if now.width == side.width)
+            if number.op == "const" and side.op != "const" and not any(counts):
+                found |= {number.data - 1, number.data, number.data + 1}
+    return found
+
+
 def _compared(recent: Iterable[Term], now: Term) -> Iterator[Term]:
     """What a counter itself was compared with, also where both sides of the comparison have lost a number that they had
     in common."""
