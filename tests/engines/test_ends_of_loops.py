@@ -165,6 +165,38 @@ lock:
 	.long 0
 """
 
+# A ring is filled from its beginning, as often as an input says; what is masked is the index of the next turn.
+RING = """
+	call	choice
+	andl	$7, %eax
+	leal	1(%eax), %edi
+	xorl	%esi, %esi
+.Lput:
+	call	choice
+	movl	%eax, ring(,%esi,4)
+	incl	%esi
+	andl	$3, %esi
+	decl	%edi
+	jne	.Lput
+	cmpl	$0, flag
+	jne	reached
+	ret
+	.data
+	.p2align 4
+ring:
+	.fill SIZE, 4, 0
+flag:
+	.long 0
+"""
+
+
+@needs_assembler
+@pytest.mark.parametrize(("size", "kind"), [(4, "proved"), (3, "violated")])
+def test_an_index_that_is_masked_for_the_next_turn(size: int, kind: str, tmp_path: Path) -> None:
+    verdict = simulate(x86_driver(tmp_path, RING.replace("SIZE", str(size))), 60.0)
+    assert verdict.kind == kind, verdict.reason
+    assert verdict.kind == "violated" or verdict.statistics["refinements"] <= 1
+
 
 @needs_assembler
 @pytest.mark.parametrize(("size", "kind"), [(8, "proved"), (7, "violated")])
@@ -305,3 +337,14 @@ def test_a_counter_that_was_compared_itself() -> None:
     told = [bound for bound, _ in guesses([(new, now, 2)], [test], 32)]
     assert t.ult(new, t.add(limit, t.const(0x1FF0, 32))) in told
     assert as_value(t.sub(now, chosen)) == 2
+
+
+def test_a_bit_that_is_stored_is_the_number_that_was_tested(simulation: Simulation) -> None:
+    executor, bit = simulation._executor, t.var("bit", 1)
+    flag = t.mul(t.zext(bit, 32), t.const(16, 32))
+    for said, stored in ((t.bnot(bit), 0), (bit, 16), (t.var("other", 1), flag)):
+        state = executor.initial()
+        state.path.add(said)
+        executor._state, executor._domain.memory = state, state.memory
+        executor._domain.store(DATA, flag, 4)
+        assert state.memory.load(DATA, 4) == stored

@@ -77,6 +77,14 @@ class CoarseDomain(PathDomain):
             executor.decided.update(range(address, address + size))
         return super().load(address, size)
 
+    def store(self, address: Value, value: Value, size: int) -> None:
+        if isinstance(address, int) and isinstance(value, Term):
+            executor = self._decisions
+            assert isinstance(executor, CoarseExecutor)
+            # A flag that was tested may be stored instead of the number that it is.
+            value = choices.settled(value, executor._state.path)
+        super().store(address, value, size)
+
 
 class CoarseExecutor(Executor):
     def __init__(self, program: Program, queries: Queries, unknowns: Unknowns) -> None:

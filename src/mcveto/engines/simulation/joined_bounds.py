@@ -57,7 +57,11 @@ def enclose(meeting: Meeting, new: Term, a: Value, b: Value, bits: int, may_gues
             is_at_rest = high_b <= high_a or isinstance(a, int)
             if not is_at_rest and _counts(a, b, high_a, high_b):
                 return
-            masked = setting.executor.masks.at_most(a, b)
+            masks = setting.executor.masks
+            masked = masks.at_most(a, b)
+            if masked is None and isinstance(b, Term):  # masked for the first time in this turn
+                last = masks.at_most(b)
+                masked = last if last is not None and high_a <= last else None
             limits = NARROW if masked is None else (masked, *NARROW)
             limit = high if is_at_rest else min(limit for limit in limits if high <= limit)
             meeting.bounds.append(t.ule(new, t.const(limit, bits)))
