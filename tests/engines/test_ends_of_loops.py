@@ -15,6 +15,7 @@ from mcveto.engines.domain import as_value
 from mcveto.engines.memory import Value
 from mcveto.engines.simulation.agreement import agreed
 from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
+from mcveto.engines.simulation.joined_paths import _clauses, _said_by_parts
 from mcveto.engines.simulation.meeting import Meeting
 from mcveto.engines.simulation.pointers import MOST_GROWN
 from mcveto.engines.simulation.simulate import Simulation, simulate
@@ -348,3 +349,40 @@ def test_a_bit_that_is_stored_is_the_number_that_was_tested(simulation: Simulati
         executor._state, executor._domain.memory = state, state.memory
         executor._domain.store(DATA, flag, 4)
         assert state.memory.load(DATA, 4) == stored
+
+
+BITS = [t.var(name, 1) for name in "abcd"]
+literals = st.sampled_from([*BITS, *map(t.bnot, BITS)])
+bits = st.lists(st.booleans(), min_size=4, max_size=4)
+
+
+@given(st.lists(literals, max_size=4), st.lists(literals, max_size=4), bits)
+def test_what_two_ways_say_in_pieces_is_true_of_both(one: list[Term], two: list[Term], real: list[bool]) -> None:
+    values = {name: int(value) for name, value in zip("abcd", real, strict=True)}
+    said = [all(evaluated(term, **values) for term in way) for way in (one, two)]
+    pieces = _clauses(one, two)
+    if pieces:
+        assert all(evaluated(term, **values) for term in pieces) == any(said)
+    assert pieces or not any(t.bnot(term) in two for term in one) or len({*one, *two}) == 2
+
+
+alternatives = st.lists(literals, min_size=1, max_size=3).map(t.disj)
+
+
+@given(st.lists(alternatives, max_size=4), st.lists(literals, max_size=4), bits)
+def test_alternatives_that_the_other_way_says_are_true_there(
+    one: list[Term], two: list[Term], real: list[bool]
+) -> None:
+    values = {name: int(value) for name, value in zip("abcd", real, strict=True)}
+    found = _said_by_parts(one, {*two})
+    assert all(term in found for term in one if term.op == "or" and any(part in two for part in term.args))
+    if all(evaluated(term, **values) for term in two):
+        assert all(evaluated(term, **values) for term in found)
+
+
+def test_numbers_of_errors_are_between_two(simulation: Simulation) -> None:
+    first, second = simulation._executor.initial(), simulation._executor.initial()
+    first.registers[0], second.registers[0] = 2**32 - 5, 2**32 - 11
+    joined = simulation._joins.joined(first, second, is_loop=False)
+    result = joined.registers[0]
+    assert isinstance(result, Term) and simulation._covering.implied(joined, t.slt(result, t.const(0, 32)))

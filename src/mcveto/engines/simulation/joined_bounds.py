@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mcveto.engines.memory import Value
+from mcveto.engines.simulation.exit_tests import LAST_ERROR
 from mcveto.engines.simulation.meeting import Meeting
 from mcveto.engines.simulation.turns import thresholds
 from mcveto.engines.simulation.value_ranges import bounds_of
@@ -19,8 +20,6 @@ from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 
 SLOW = 64
-# The greatest number of an error: a call returns it negated.
-LAST_ERROR = 4095
 NARROW = (0xFF, 0xFFFF)
 # Conditions of a path.
 LATELY = 4

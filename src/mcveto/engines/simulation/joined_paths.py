@@ -15,8 +15,8 @@ from mcveto.engines.domain import as_term
 from mcveto.engines.memory import Value
 from mcveto.engines.simulation.choices import MOST_NODES, is_choice
 from mcveto.engines.simulation.coarse_memory import CoarseMemory
+from mcveto.engines.simulation.exit_tests import LAST_ERROR
 from mcveto.engines.simulation.in_terms_of_pairs import new_names
-from mcveto.engines.simulation.joined_bounds import LAST_ERROR
 from mcveto.engines.simulation.meeting import FLAG, Meeting, Setting
 from mcveto.engines.simulation.turns import wider_bounds
 from mcveto.engines.state import PathState
@@ -222,7 +222,7 @@ def _clauses(one: list[Term], two: list[Term]) -> list[Term]:
     opposite = t.bnot(condition)
     found = [t.disj([opposite, term]) for term in one if term is not condition]
     found += [t.disj([condition, term]) for term in two if term is not opposite]
-    return [term for term in found if len(t.postorder([term])) <= MOST_NODES]
+    return [term for term in found if term is not t.TRUE and len(t.postorder([term])) <= MOST_NODES]
 
 
 def _said_by_parts(terms: list[Term], others: Set[Term]) -> list[Term]:

@@ -27,6 +27,7 @@ from dataclasses import replace
 
 from mcveto.dpg.location import Blocks
 from mcveto.engines.exploration import Report
+from mcveto.engines.memory import Value
 from mcveto.engines.order import Order
 from mcveto.engines.queries import Queries
 from mcveto.engines.recheck import recheck
@@ -337,7 +338,9 @@ class Simulation:
                 raise Unfit
             self._executor.watched = footprint = activation.footprint()
         heads = self._first_exits(state.place)
-        self._executor.compared = {} if heads else None
+        # Held here: a call that is followed for a summary compares things of its own.
+        compared: dict[tuple[Value, ...], int] = {}
+        self._executor.compared = compared if heads else None
         here = (state.pc, state.calls)
         moved: list[PathState] = []
         returned: list[PathState] = []
@@ -364,7 +367,7 @@ class Simulation:
                 else:
                     returned += ends
         for head in heads:
-            self._here.note_compared(head, frame, self._executor.compared or {})
+            self._here.note_compared(head, frame, compared)
         if activation is not None:
             activation.executed(here, function, footprint)
         if self._executor.decided:
