@@ -136,6 +136,10 @@ class Path:
         keys = KeyTable._union([self._table.of(term) for term in terms])
         return [term for group in self._touched(keys) for term in group.terms]
 
+    def groups_about(self, term: Term) -> list[Group]:
+        """The groups of these; a group never changes."""
+        return self._touched(self._table.of(term))
+
     def _touched(self, keys: Keys) -> list[Group]:
         """The groups that share a key, in order of their first key."""
         found: dict[int, Group] = {}

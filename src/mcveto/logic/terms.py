@@ -23,6 +23,7 @@ __all__ = [
     "Term",
     "WidthError",
     "add",
+    "are_short",
     "ashr",
     "band",
     "base_of",
@@ -83,6 +84,20 @@ def postorder(roots: Iterable[Term]) -> list[Term]:
                 stack.append((t, True))
                 stack.extend([(x, False) for x in reversed(t.args) if x not in seen])
     return order
+
+
+def are_short(roots: Iterable[Term], most: int) -> bool:
+    """Whether at most so many different terms are reachable from the roots; looks at no more than one beyond."""
+    seen: set[Term] = set()
+    pending = list(roots)
+    while pending:
+        t = pending.pop()
+        if t not in seen:
+            seen.add(t)
+            if len(seen) > most:
+                return False
+            pending.extend(t.args)
+    return True
 
 
 def free_variables(terms: Iterable[Term]) -> list[Term]:

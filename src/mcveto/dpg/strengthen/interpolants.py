@@ -46,7 +46,7 @@ def path_interpolants(system: System, exits: Iterable[BigStep]) -> Candidates:
             for candidate in _between(system, cut, path[:at], path[at:]):
                 for part in (candidate, *_parts(candidate)):
                     known = part in system.invariants[cut] or part.op == "const"
-                    if not known and len(t.postorder([part])) <= MAX_SIZE and system.samples.holds(cut, part):
+                    if not known and t.are_short([part], MAX_SIZE) and system.samples.holds(cut, part):
                         found[cut][part] = None
     return found
 

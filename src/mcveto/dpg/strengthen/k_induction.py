@@ -129,7 +129,7 @@ def _is_excluded(system: System, found: Candidates, way: _Way) -> bool | None:
     """Whether what is known and wanted at a cut point already excludes a way to an exit; None if nobody knows."""
     if t.FALSE in way.literals:
         return True
-    if len(t.postorder(way.literals)) > MAX_SIZE:
+    if not t.are_short(way.literals, MAX_SIZE):
         return None
     literals = [*found[way.cut], *way.literals]
     known = system.invariants[way.cut]

@@ -378,7 +378,7 @@ def _is_usable(predicate: Term) -> bool:
     """Whether it speaks of the state alone and is not too large."""
     if any("!" in str(variable.data) for variable in free_variables([predicate])):
         return False
-    return len(t.postorder([predicate])) <= MAX_PREDICATE
+    return t.are_short([predicate], MAX_PREDICATE)
 
 
 def _writes(predicate: Term) -> bool:

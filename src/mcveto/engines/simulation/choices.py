@@ -26,11 +26,11 @@ def is_choice(value: Value) -> bool:
         return True
     bit = value.args[0] if value.op == "lin" and len(value.args) == 1 else value
     if bit.op == "zext" and bit.args[0].width == 1:
-        return len(t.postorder([value])) <= MOST_NODES
+        return t.are_short([value], MOST_NODES)
     pending = [value]
     for _ in range(2 * MOST_CHOICES):
         if not pending:
-            return len(t.postorder([value])) <= MOST_NODES
+            return t.are_short([value], MOST_NODES)
         part = pending.pop()
         if part.op == "ite":
             pending += part.args[1:]
@@ -63,7 +63,7 @@ def _ways(value: Value) -> set[Term] | None:
     found: set[Term] = set()
     for _ in range(2 * MOST_CHOICES):
         if not pending:
-            return found if len(t.postorder([value])) <= MOST_NODES else None
+            return found if t.are_short([value], MOST_NODES) else None
         part = pending.pop()
         if part.op == "ite":
             pending += part.args[1:]

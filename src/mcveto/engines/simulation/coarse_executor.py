@@ -59,11 +59,13 @@ class CoarseDomain(PathDomain):
 
     def apply(self, opcode: str, arguments: tuple[Value, ...], input_bits: int, output_bits: int) -> Value:
         value = super().apply(opcode, arguments, input_bits, output_bits)
+        if opcode in COMPARES:
+            assert isinstance(self._decisions, CoarseExecutor)
+            if self._decisions.tested is not None:
+                self._decisions.tested.update(arguments)
+            if isinstance(value, int) and self._decisions.compared is not None:
+                self._decisions.compared[arguments] = input_bits
         if isinstance(value, int):
-            if opcode in COMPARES:
-                assert isinstance(self._decisions, CoarseExecutor)
-                if self._decisions.compared is not None:
-                    self._decisions.compared[arguments] = input_bits
             return value
         if has_remainder(value):
             assert isinstance(self._decisions, CoarseExecutor)
@@ -113,6 +115,7 @@ class CoarseExecutor(Executor):
         self.decided_among: set[int] = set()
         """The same where an address can be one of a few."""
         self.compared: dict[tuple[Value, ...], int] | None = None
+        self.tested: set[Value] | None = None
         """What the next block compares with one outcome, and how wide, if somebody wants to know."""
         self._behind_calls: set[int] = set()
         self.positions = Positions()
@@ -444,7 +447,7 @@ class CoarseExecutor(Executor):
         if choices.is_choice(value):
             return True
         assert isinstance(value, Term)
-        if len(t.postorder([value])) > choices.MOST_NODES:
+        if not t.are_short([value], choices.MOST_NODES):
             return False
         return bool(values_of(value, self._state.path, choices.MOST_CHOICES))
 
@@ -585,7 +588,7 @@ class CoarseExecutor(Executor):
         taken = state.fork(pc, dict(state.registers), state.memory.copy(), state.model)
         if isinstance(model, Model):
             taken.model = model
-        if len(t.postorder([here])) <= LONGEST_CONDITION:
+        if t.are_short([here], LONGEST_CONDITION):
             taken.path.add(here)
         for index, values in told.items():
             if len(values) <= MOST_TOLD:

@@ -12,10 +12,10 @@ def gate_of(first: list[Term], second: list[Term]) -> Term | None:
     """A short condition that the first path says and the second denies; either may say it in parts."""
     mine, others = set(first), set(second)
     for term in reversed(first):
-        if term not in others and _is_said(t.bnot(term), others) and len(t.postorder([term])) <= MOST_GATE:
+        if term not in others and _is_said(t.bnot(term), others) and t.are_short([term], MOST_GATE):
             return term
     for term in reversed(second):
-        if term.op == "or" and _is_said(t.bnot(term), mine) and len(t.postorder([term])) <= MOST_GATE:
+        if term.op == "or" and _is_said(t.bnot(term), mine) and t.are_short([term], MOST_GATE):
             return t.bnot(term)
     return None
 

@@ -12,6 +12,7 @@ from itertools import islice
 
 from mcveto.engines.path import Path
 from mcveto.engines.queries import Model, No, Queries
+from mcveto.engines.simulation.value_ranges import listing
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 from mcveto.logic.terms import Term
@@ -38,6 +39,9 @@ class Possible:
         about = path.about([condition])
         if base.value(condition) and all(base.value(term) for term in about):
             return base
+        listed = _of_list(condition, about, base)
+        if listed is not None:
+            return listed
         nodes = t.postorder([condition, *about])
         if len(nodes) > self._most_nodes:
             self.undecided += 1
@@ -64,6 +68,30 @@ class Possible:
             if all(evaluator.value(term) for term in formula):
                 return Model({**base.values, variable: value}, base.memory, base._known, base._otherwise)
         return None
+
+
+def _of_list(condition: Term, about: list[Term], base: Model) -> Model | None:
+    """For one of the ways of a large table: a model in which nothing but the entry is another one."""
+    if condition.op != "eq":
+        return None
+    wanted, read = condition.args if condition.args[0].op == "const" else reversed(condition.args)
+    entry = read.args[0] if read.op == "extract" else read
+    if wanted.op != "const" or entry.op != "var":
+        return None
+    low = read.data[1] if read.op == "extract" else 0
+    mask = (1 << read.width) - 1
+    for conjunct in about:
+        listed = listing(conjunct) if conjunct.op == "or" else None
+        if listed is None or listed[0] is not entry:
+            continue
+        value = next((value for value in sorted(listed[1]) if value >> low & mask == wanted.data), None)
+        if value is None:
+            return None
+        evaluator = Evaluator(_one_changed(base.values, entry, value), base._byte)
+        if all(evaluator.value(term) for term in about if term is not conjunct):
+            return Model({**base.values, entry: value}, base.memory, base._known, base._otherwise)
+        return None
+    return None
 
 
 def _one_changed(values: Mapping[Term, int], variable: Term, value: int) -> Callable[[Term], int]:

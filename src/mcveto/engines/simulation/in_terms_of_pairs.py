@@ -36,7 +36,7 @@ class InTermsOfPairs:
 
     def split(self, a: Value, b: Value) -> Split | None:
         """A condition that decides both values, and what they are if it holds and if it does not."""
-        if isinstance(a, int) or isinstance(b, int) or len(t.postorder([a, b])) > MOST_GATE:
+        if isinstance(a, int) or isinstance(b, int) or not t.are_short([a, b], MOST_GATE):
             return None
         sides = a, b
         for index, side in enumerate(sides):
@@ -59,7 +59,7 @@ class InTermsOfPairs:
             meeting = self._meeting
             self._learn()
             said = [
-                [term for term in path.terms if len(t.postorder([term])) <= MOST_GATE]
+                [term for term in path.terms if t.are_short([term], MOST_GATE)]
                 for path in (meeting.first.path, meeting.second.path)
             ]
             sides = [Substitution(names).apply_all(terms) for names, terms in zip(self._names, said, strict=True)]

@@ -8,7 +8,7 @@ Registers come first, then memory (`joined_values`, `joined_memory`), then what 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from mcveto.engines.domain import as_term
 from mcveto.engines.memory import Value
@@ -41,9 +41,10 @@ class Joins:
         guesses: bool = True,
         numbers: tuple[int, ...] = (),
         tests: Mapping[tuple[Value, Value], int] = NO_TESTS,
+        tested: Collection[Value] | None = None,
     ) -> PathState:
-        """`guesses`, `numbers` and `tests`: see `Meeting`."""
-        return self.of(Meeting(self._setting, first, second, is_loop, guesses, numbers, tests))
+        """`guesses`, `numbers`, `tests` and `tested`: see `Meeting`."""
+        return self.of(Meeting(self._setting, first, second, is_loop, guesses, numbers, tests, tested))
 
     def of_both(self, meeting: Meeting) -> PathState | None:
         """The state that stands for both also in a loop, where guesses need to hold of the second only: a turn from the

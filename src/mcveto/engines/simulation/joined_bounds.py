@@ -23,6 +23,8 @@ SLOW = 64
 NARROW = (0xFF, 0xFFFF)
 # Conditions of a path.
 LATELY = 4
+# Terms in what a path says of a value: counts are short, and of anything longer the solver mostly says that it may be 0.
+SHORT = 24
 
 
 def counts_slowly(a: Value, b: Value) -> bool:
@@ -118,6 +120,8 @@ def _is_positive(meeting: Meeting, value: Value, state: PathState) -> bool:
         return value > 0
     table = meeting.setting.table
     keys = table.of(value)
-    if all(table.of(term).isdisjoint(keys) for term in state.path.terms[-LATELY:]):
+    if len(keys) != 1 or all(table.of(term).isdisjoint(keys) for term in state.path.terms[-LATELY:]):
+        return False
+    if not t.are_short([value, *state.path.about([value])], SHORT):
         return False
     return meeting.setting.covering.implied(state, t.bnot(t.eq(value, t.const(0, value.width))))

@@ -39,8 +39,8 @@ class JoinedPaths:
 
     def conjuncts(self, meeting: Meeting, live: frozenset[object]) -> list[Term]:
         """`live`: what the joined state still holds."""
-        first = _decided(meeting.first.path.terms, live)
-        second = _decided(meeting.second.path.terms, live)
+        first = self._decided(meeting.first.path.terms, live)
+        second = self._decided(meeting.second.path.terms, live)
         names_first = _named((a, new) for (_, a, _), new in meeting.pairs.items())
         names_second = _named((b, new) for (_, _, b), new in meeting.pairs.items())
         common = dict.fromkeys(second)
@@ -70,6 +70,20 @@ class JoinedPaths:
             result += [*bounds, *self._alternatives(meeting, rest_first, rest_second, live)]
         self._unknowns.bounds.update(meeting.bounds)
         return list(dict.fromkeys([*result, *meeting.bounds]))
+
+    def _decided(self, terms: list[Term], live: frozenset[object]) -> list[Term]:
+        """A path in which variables that will be forgotten are what it says they are: of alternatives, those are left
+        that agree with the result that was tested (a call failed, or it did not)."""
+        known: dict[Term, Term] = {}
+        for term in terms:
+            if term.op == "eq":
+                value, variable = term.args if term.args[0].op == "const" else reversed(term.args)
+                if value.op == "const" and variable.op == "var" and variable not in live:
+                    known[variable] = value
+        if not known or not any(term.op == "or" for term in terms):
+            return terms
+        apply, names, table = Substitution(known).apply, known.keys(), self._table
+        return [apply(term) if term.op == "or" and not table.of(term).isdisjoint(names) else term for term in terms]
 
     def _is_live(self, term: Term, live: frozenset[object]) -> bool:
         return self._table.of(term) <= live
@@ -107,7 +121,7 @@ class JoinedPaths:
     def _is_long(self, term: Term) -> bool:
         found = self._long.get(term)
         if found is None:
-            found = self._long[term] = len(t.postorder([term])) > LONGEST_RENAMED
+            found = self._long[term] = not t.are_short([term], LONGEST_RENAMED)
         return found
 
     def _kept_bounds(self, meeting: Meeting, told_before: list[Term], live: frozenset[object]) -> list[Term]:
@@ -122,8 +136,10 @@ class JoinedPaths:
                 continue
             now = Substitution({key: values[key][0] for key in turns or changed})
             # A guess that was too close comes to rest at one of the numbers behind it.
-            ends = (number for turn in turns for number in meeting.setting.turns.ends.get(turn, ()))
-            wider = wider_bounds(term, {*meeting.numbers, *ends}) if meeting.guesses else ()
+            ends = {number for turn in turns for number in meeting.setting.turns.ends.get(turn, ())}
+            if any(meeting.may_end(values[key][1], key, values[key][0]) for key in turns or changed):
+                ends.update(meeting.numbers)
+            wider = wider_bounds(term, ends) if meeting.guesses else ()
             held = next(
                 (bound for bound in (term, *wider) if self._covering.implied(meeting.second, now.apply(bound))), None
             )
@@ -197,7 +213,7 @@ class JoinedPaths:
         elif left is t.bnot(right):
             return []
         either = t.disj([left, right])
-        return [either] if either is not t.TRUE and len(t.postorder([either])) <= MOST_NODES else []
+        return [either] if either is not t.TRUE and t.are_short([either], MOST_NODES) else []
 
     def _told(self, meeting: Meeting, live: frozenset[object]) -> list[tuple[Term, Term]]:
         """For the few variables that stand for a flag: which value each of the two states gave it."""
@@ -222,7 +238,7 @@ def _clauses(one: list[Term], two: list[Term]) -> list[Term]:
     opposite = t.bnot(condition)
     found = [t.disj([opposite, term]) for term in one if term is not condition]
     found += [t.disj([condition, term]) for term in two if term is not opposite]
-    return [term for term in found if term is not t.TRUE and len(t.postorder([term])) <= MOST_NODES]
+    return [term for term in found if term is not t.TRUE and t.are_short([term], MOST_NODES)]
 
 
 def _said_by_parts(terms: list[Term], others: Set[Term]) -> list[Term]:
@@ -232,21 +248,6 @@ def _said_by_parts(terms: list[Term], others: Set[Term]) -> list[Term]:
 
 def _is_said(others: Set[Term], way: Term) -> bool:
     return way in others or (way.op == "and" and all(part in others for part in way.args))
-
-
-def _decided(terms: list[Term], live: frozenset[object]) -> list[Term]:
-    """A path in which variables that will be forgotten are what it says they are: of alternatives, those are left that
-    agree with the result that was tested (a call failed, or it did not)."""
-    known: dict[Term, Term] = {}
-    for term in terms:
-        if term.op == "eq":
-            value, variable = term.args if term.args[0].op == "const" else reversed(term.args)
-            if value.op == "const" and variable.op == "var" and variable not in live:
-                known[variable] = value
-    if not known or not any(term.op == "or" for term in terms):
-        return terms
-    apply = Substitution(known).apply
-    return [apply(term) if term.op == "or" else term for term in terms]
 
 
 def _named(pairs: Iterable[tuple[Value, Term]]) -> dict[Term, Term]:

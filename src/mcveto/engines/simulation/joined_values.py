@@ -131,7 +131,7 @@ class JoinedValues:
             return None
         meeting = self._meeting
         has_bits = bits <= FLAGS and not meeting.is_loop
-        partners = renaming(a, b, has_bits) if len(t.postorder([a])) <= MOST_GATE else None
+        partners = renaming(a, b, has_bits) if t.are_short([a], MOST_GATE) else None
         if partners is None:
             return None
         pairs = [(mine.width, mine, other) for mine, other in partners.items()]
@@ -205,7 +205,7 @@ class JoinedValues:
         call through a table. Where it goes will tell the index (`narrowing`), and then the choice is over."""
         if bits != self._setting.address_bits or isinstance(a, int) or isinstance(b, int) or {a.op, b.op} != {"ite"}:
             return False
-        if len(t.postorder([a, b])) > MOST_CHOSEN:
+        if not t.are_short([a, b], MOST_CHOSEN):
             return False
         executor = self._setting.executor
         return all(
@@ -255,4 +255,4 @@ def _are_flags(a: Value, b: Value, bits: int) -> bool:
     """Whether two values are outcomes of comparisons, and short."""
     if bits > FLAGS or is_variable(a) or is_variable(b):
         return False
-    return len(t.postorder([value for value in (a, b) if isinstance(value, Term)])) <= MOST_GATE
+    return t.are_short([value for value in (a, b) if isinstance(value, Term)], MOST_GATE)

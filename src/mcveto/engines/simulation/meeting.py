@@ -8,7 +8,7 @@ have to be kept apart later.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 from types import MappingProxyType
 
 from mcveto.engines.memory import Value
@@ -71,15 +71,17 @@ class Meeting:
         guesses: bool = True,
         numbers: tuple[int, ...] = (),
         tests: Mapping[tuple[Value, Value], int] = NO_TESTS,
+        tested: Collection[Value] | None = None,
     ) -> None:
         """`guesses`: whether bounds of all that a loop changes are guessed, not only of what counts slowly; a wrong
         guess costs a turn. `numbers`: what the loop's end compares something with; `tests`: what was compared there in
-        its first turn, and how wide that is."""
+        its first turn, and how wide that is; `tested`: what was compared there at all, None if nobody knows."""
         self.setting = setting
         self.first, self.second, self.is_loop = first, second, is_loop
         self.guesses = guesses
         self.numbers = numbers
         self.tests = tests
+        self._tested = tested
         self.pairs: dict[tuple[int, Value, Value], Term] = {}
         self.indices: list[tuple[Term, Value, Value]] = []
         """Variables that stand for what no register and no cell of the two states holds by itself."""
@@ -102,3 +104,15 @@ class Meeting:
         unknowns = self.setting.unknowns
         unknowns.first.setdefault(origin, unknowns.count)
         return origin
+
+    def may_end(self, new: Term, *values: Value) -> bool:
+        """Whether a loop's end may depend on what a variable will stand for: whether these values, or what was in the
+        same place since, were compared there."""
+        if self._tested is None:
+            return True
+        table, origins = self.setting.table, self.setting.unknowns.origins
+        keys = {key for value in self._tested if isinstance(value, Term) for key in table.of(value)}
+        if any(key in keys for value in values if isinstance(value, Term) for key in table.of(value)):
+            return True
+        place = origins.get(new)
+        return place is not None and any(origins.get(key) == place for key in keys if isinstance(key, Term))

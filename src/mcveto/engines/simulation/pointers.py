@@ -136,6 +136,6 @@ class Pointers:
 
     def is_short(self, value: Value, path: Path) -> bool:
         """Whether a pointer can be part of a choice between pointers."""
-        if isinstance(value, Term) and len(t.postorder([value])) > MOST_NODES:
+        if isinstance(value, Term) and not t.are_short([value], MOST_NODES):
             return False
         return self.values(value, path) is not None

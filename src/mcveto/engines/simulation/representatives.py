@@ -386,7 +386,7 @@ def _connected(path: list[Term], open_keys: set[Key], frozen: set[Key], table: K
     """The conjuncts about what stays open; where they are long or too many, what they speak of is frozen, too."""
     while True:
         kept = [term for term in path if not table.of(term) <= frozen and not table.of(term).isdisjoint(open_keys)]
-        long = [term for term in kept if len(t.postorder([term])) > LONG_CONDITION]
+        long = [term for term in kept if not t.are_short([term], LONG_CONDITION)]
         if not long and len(kept) <= LONG_PATH // 2:
             return kept
         before = len(frozen)

@@ -337,10 +337,13 @@ class Simulation:
             if state.place is None or state.place.function in self._apart.of:
                 raise Unfit
             self._executor.watched = footprint = activation.footprint()
-        heads = self._first_exits(state.place)
+        exited = self._exited(state.place)
+        heads = [head for head, turn in exited if not turn]
         # Held here: a call that is followed for a summary compares things of its own.
         compared: dict[tuple[Value, ...], int] = {}
         self._executor.compared = compared if heads else None
+        tested: set[Value] = set()
+        self._executor.tested = tested if exited else None
         here = (state.pc, state.calls)
         moved: list[PathState] = []
         returned: list[PathState] = []
@@ -368,6 +371,8 @@ class Simulation:
                     returned += ends
         for head in heads:
             self._here.note_compared(head, frame, compared)
+        for head, _ in exited:
+            self._here.tested.setdefault((head, frame), set()).update(tested)
         if activation is not None:
             activation.executed(here, function, footprint)
         if self._executor.decided:
@@ -387,12 +392,12 @@ class Simulation:
         self._tell(source)
         return None
 
-    def _first_exits(self, place: Place | None) -> list[int]:
-        """The heads of the loops that a block can leave, and that are in their first turn."""
-        if place is None or all(turn for _, turn in place.loops):
+    def _exited(self, place: Place | None) -> list[tuple[int, int]]:
+        """The heads of the loops that a block can leave, and in which turn they are."""
+        if place is None or not place.loops:
             return []
-        first = {head for head, turn in place.loops if not turn}
-        return [head for head in exits(self._order.function(place.function), place.pc, place) if head in first]
+        turns = dict(place.loops)
+        return [(head, turns[head]) for head in exits(self._order.function(place.function), place.pc, place)]
 
     def _note_jumps(self, state: PathState, source: int, successors: list[PathState]) -> None:
         """Jumps through a table may show that there is a loop around: its head was executed as if it were none, and its
@@ -552,6 +557,7 @@ class Simulation:
         where: Key = (place.pc, state.calls, outside, key[3])
         old = here.heads.get(where)
         if turns == 0:
+            here.tested.pop((place.pc, state.calls), None)
             marks -= {place.pc}
             here.joined.pop(where, None)
             here.arrived[where] = self._executor.instructions
@@ -574,7 +580,8 @@ class Simulation:
                 is_cheap = self._executor.instructions - since < LONG_TURNS
                 numbers = self._exits.numbers(self._order.function(place.function), place)
                 tests = here.compared.get((place.pc, state.calls), {})
-                slot.state = self._joins.joined(old[0], state, True, guesses=is_cheap, numbers=numbers, tests=tests)
+                tested = here.tested.get((place.pc, state.calls), set())
+                slot.state = self._joins.joined(old[0], state, True, is_cheap, numbers, tests, tested)
         here.entered[where] = self._executor.instructions
         # Executing a state uses it up.
         here.heads[where] = again(slot.state), self._executor.recorder.upcoming

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from mcveto.engines.path import Path
+from mcveto.engines.path import Group, Path
 from mcveto.engines.simulation.low_bits import aligned, low_bits
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
@@ -25,24 +25,48 @@ class Limits(dict[Term, Range]):
 
 def bounds_of(term: Term, path: Path) -> Range:
     """Least and greatest value of an unsigned term, or bounds beyond them; sound whatever the term is."""
+    groups = path.groups_about(term)
+    return _bounds_within(term, groups[0]) if len(groups) == 1 else _bounds_among(term, _limits_of_all(groups))
+
+
+@lru_cache(maxsize=1 << 12)
+def _bounds_within(term: Term, group: Group) -> Range:
+    return _bounds_among(term, _limits_of(group))
+
+
+def _bounds_among(term: Term, limits: Limits) -> Range:
+    return aligned(*_bounds(term, limits, _DEPTH), low_bits(term))
+
+
+def _limits_of_all(groups: list[Group]) -> Limits:
+    """Groups share no variables, so that what one says is no part of another."""
     limits = Limits()
-    about = path.about([term])
-    for conjunct in about:
+    for group in groups:
+        found = _limits_of(group)
+        limits.update(found)
+        limits.parts.update(found.parts)
+    return limits
+
+
+@lru_cache(maxsize=1 << 11)
+def _limits_of(group: Group) -> Limits:
+    limits = Limits()
+    for conjunct in group.terms:
         for condition, value in ((conjunct, 1), (t.bnot(conjunct), 0)):
             limits[condition] = (value, value)
             if condition.op == "extract":
                 limits.parts.setdefault(condition.args[0], set()).add(condition)
         _read(conjunct, True, limits)
         if conjunct.op == "or":
-            listed = _listing(conjunct)
+            listed = listing(conjunct)
             if listed is not None:
                 _limit(listed[0], min(listed[1]), max(listed[1]), limits)
     for other, numbers in limits.excluded.items():
         _exclude(other, numbers, limits)
-    compared = [conjunct for conjunct in about if _compare(conjunct, limits)]
+    compared = [conjunct for conjunct in group.terms if _compare(conjunct, limits)]
     for conjunct in compared:
         _compare(conjunct, limits)  # bounds of sums are of use where those of their variable are known
-    return aligned(*_bounds(term, limits, _DEPTH), low_bits(term))
+    return limits
 
 
 def places_of(term: Term, size: int, path: Path, most: int) -> list[Range]:
@@ -101,7 +125,7 @@ def _values(term: Term, path: Path, most: int, depth: int) -> set[int] | None:
         return joined
     if term.op == "var":
         for conjunct in path.about([term]):
-            listed = _listing(conjunct) if conjunct.op == "or" else None
+            listed = listing(conjunct) if conjunct.op == "or" else None
             if listed is not None and listed[0] is term:
                 low, high = bounds_of(term, path)
                 within = {value for value in listed[1] if low <= value <= high}
@@ -112,7 +136,7 @@ def _values(term: Term, path: Path, most: int, depth: int) -> set[int] | None:
 
 
 @lru_cache(maxsize=1 << 12)
-def _listing(conjunct: Term) -> tuple[Term, frozenset[int]] | None:
+def listing(conjunct: Term) -> tuple[Term, frozenset[int]] | None:
     """The term and its values, if a conjunct of alternatives lists those that a term can have."""
     values: set[int] = set()
     term: Term | None = None
