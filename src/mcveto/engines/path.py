@@ -33,6 +33,8 @@ class KeyTable:
         found = known.get(root)
         if found is not None:
             return found
+        if root.op == "var":  # most stand for a place, and are part of no other term
+            return frozenset((root,))
         stack = [root]
         while stack:
             term = stack[-1]

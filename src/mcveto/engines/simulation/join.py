@@ -118,11 +118,9 @@ class Joins:
         """The variables that registers and cells mention."""
         table = self._table
         keys: set[object] = set()
-        for value in state.registers.values():
-            if isinstance(value, Term):
-                keys |= table.of(value)
         memory = state.memory
         assert isinstance(memory, CoarseMemory)
-        for word in memory.words():
-            keys |= table.of(word)
+        for value in (*state.registers.values(), *memory.words()):
+            if not isinstance(value, int):
+                keys.update((value,) if value.op == "var" else table.of(value))
         return frozenset(keys)

@@ -156,6 +156,8 @@ class JoinedValues:
         lost. Compilers keep several conditions in one register of flags, and save all such registers in one word."""
         if isinstance(a, int) or isinstance(b, int):
             return None
+        if self._setting.table.of(a).isdisjoint(self._setting.table.of(b)):
+            return None
         cuts = _cuts(a) | _cuts(b) if bits > FLAGS else set(range(bits + 1))
         pieces: list[tuple[Term, Term]] = []
         is_same = True
