@@ -21,7 +21,6 @@ from mcveto.engines.simulation.joined_values import JoinedValues, is_variable
 from mcveto.engines.simulation.meeting import NO_TESTS, Meeting, Setting
 from mcveto.engines.state import PathState
 from mcveto.logic.substitute import Substitution
-from mcveto.logic.terms import Term
 
 
 class Joins:

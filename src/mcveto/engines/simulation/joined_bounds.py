@@ -23,7 +23,7 @@ SLOW = 64
 NARROW = (0xFF, 0xFFFF)
 # Conditions of a path.
 LATELY = 4
-# Terms in what a path says of a value: counts are short, and of anything longer the solver mostly says that it may be 0.
+# Terms in what a path says of a value: counts are short; of anything longer the solver mostly says that it may be 0.
 SHORT = 24
 
 
