@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcveto.dpg.location import Blocks
-from mcveto.engines.domain import as_value
+from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import Value
 from mcveto.engines.simulation.agreement import agreed
 from mcveto.engines.simulation.coarse_memory import CoarseMemory, Unknowns
@@ -386,3 +386,27 @@ def test_numbers_of_errors_are_between_two(simulation: Simulation) -> None:
     joined = simulation._joins.joined(first, second, is_loop=False)
     result = joined.registers[0]
     assert isinstance(result, Term) and simulation._covering.implied(joined, t.slt(result, t.const(0, 32)))
+
+
+numbers_of_states = st.integers(0, 6)
+
+
+@settings(deadline=None)
+@given(numbers_of_states, numbers_of_states, st.booleans())
+def test_the_state_of_a_machine_stays_above_where_it_began(
+    simulation: Simulation, least: int, other: int, is_sum: bool
+) -> None:
+    """A state is chosen by an input in one turn, and is a number in the next: `2 + !(x & 4)`, then 3, never 0 again."""
+    chosen = t.add(t.zext(t.var("bit", 1), 32), t.const(least, 32))
+    first, second = simulation._executor.initial(), simulation._executor.initial()
+    first.registers[0] = chosen if is_sum else t.ite(t.var("bit", 1), t.const(least + 1, 32), t.const(least, 32))
+    second.registers[0] = other
+    joined = simulation._joins.joined(first, second, is_loop=True)
+    result = joined.registers[0]
+    assert isinstance(result, Term) or result == other == least
+    # Of the first turn it is as small as it was, else only not the first state of all.
+    expected = least if least <= other else min(other, 1)
+    assert simulation._covering.implied(joined, t.ule(t.const(expected, 32), as_term(result, 32)))
+    for value in (least, least + 1, other):
+        said = [term for term in joined.path.terms if result in t.free_variables([term])]
+        assert not isinstance(result, Term) or all(evaluated(term, **{result.data: value}) for term in said)

@@ -66,6 +66,10 @@ def enclose(meeting: Meeting, new: Term, a: Value, b: Value, bits: int, may_gues
             limits = NARROW if masked is None else (masked, *NARROW)
             limit = high if is_at_rest else min(limit for limit in limits if high <= limit)
             meeting.bounds.append(t.ule(new, t.const(limit, bits)))
+            # The states of a machine: whatever it was in, it is in none before these; or at least not in the first.
+            least = low_a if low_a <= low_b else min(low_b, 1)
+            if least:
+                meeting.bounds.append(t.ule(t.const(least, bits), new))
         return
     if low + LAST_ERROR >= 1 << bits:
         pass  # results that say how a call failed
