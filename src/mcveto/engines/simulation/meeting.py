@@ -106,12 +106,13 @@ class Meeting:
         return origin
 
     def may_end(self, new: Term, *values: Value) -> bool:
-        """Whether a loop's end may depend on what a variable will stand for: whether these values, or what was in the
-        same place since, were compared there."""
+        """Whether a loop may end where a variable comes to a number: whether these values, or what was in the same
+        place since, were compared there, by themselves. Of a sum of two that count, neither ends at that number."""
         if self._tested is None:
             return True
         table, origins = self.setting.table, self.setting.unknowns.origins
-        keys = {key for value in self._tested if isinstance(value, Term) for key in table.of(value)}
+        tested = [table.of(value) for value in self._tested if isinstance(value, Term)]
+        keys = {key for of in tested if len(of) == 1 for key in of}
         if any(key in keys for value in values if isinstance(value, Term) for key in table.of(value)):
             return True
         place = origins.get(new)

@@ -17,7 +17,7 @@ from math import gcd
 from mcveto.engines.domain import as_value
 from mcveto.engines.memory import PathMemory, Value
 from mcveto.engines.path import Path
-from mcveto.engines.simulation.value_ranges import values_of
+from mcveto.engines.simulation.value_ranges import listing, values_of
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 from mcveto.machine.address_space import AddressSpace
@@ -85,16 +85,11 @@ class Pointers:
 
     def says_list(self, condition: Term, names: Mapping[Term, Term], path: Path) -> bool:
         """Whether a condition is such a list, and what its variable is called now can be nothing else."""
-        if condition.op != "or" or any(part.op != "eq" for part in condition.args):
+        listed = listing(condition) if condition.op == "or" else None
+        if listed is None or listed[0] not in self._listed:
             return False
-        variable = next((side for side in condition.args[0].args if side in self._listed), None)
-        if variable is None or any(variable not in part.args for part in condition.args):
-            return False
-        values = {side.data for part in condition.args for side in part.args if side.op == "const"}
-        if len(values) != len(condition.args):
-            return False
-        found = self.values(as_value(names.get(variable, variable)), path)
-        return found is not None and found <= values
+        found = self.values(as_value(names.get(listed[0], listed[0])), path)
+        return found is not None and found <= listed[1]
 
     def _held(self, memory: PathMemory, objects: frozenset[int], path: Path) -> frozenset[int]:
         """Addresses that words of memory hold, of what may be objects of one array with these: at the same distances,
