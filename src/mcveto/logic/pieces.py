@@ -328,12 +328,12 @@ def merge(left: Term, right: Term) -> Term | None:
         x, hi, lo = from_left
         if from_right is not None and from_right[0] is x:
             return extract(x, hi, from_right[2]) if lo == from_right[1] + 1 else None
-        if right.width <= lo and x.op != "var" and extract(x, lo - 1, lo - right.width) is right:
+        if right.width <= lo and extract(x, lo - 1, lo - right.width) is right:
             return extract(x, hi, lo - right.width)
     if from_right is not None:
         # match l ++ x[h:lo] where l is x[h+n:h+1] (possibly simplified), result x[h+n:lo]
         x, hi, lo = from_right
-        if hi + left.width < x.width and x.op != "var":  # of a variable, a piece is plain to see
+        if hi + left.width < x.width:
             if extract(x, hi + left.width, hi + 1) is left:
                 return extract(x, hi + left.width, lo)
             # match l ++ (x udiv c)[h:lo] where l is (x udiv 2^(h+1)*c)[n-1:0], result (x udiv c)[h+n:lo]
