@@ -241,6 +241,10 @@ class Order:
         for target in targets:
             graph.note_edge(source, target)
 
+    def known(self) -> list[int]:
+        """The entries of all functions that were looked at, in that order."""
+        return list(self._functions)
+
     def function(self, entry: int) -> Function:
         found = self._functions.get(entry)
         if found is None:

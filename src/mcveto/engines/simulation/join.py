@@ -89,10 +89,16 @@ class Joins:
         }
         # Variables first: what was computed from them may then be said of what stands for them.
         order = sorted(pairs, key=lambda number: not all(map(is_variable, pairs[number])))
-        return {
-            number: values.value(*pairs[number], self._layout.cells[number].bits, ("register", number))
-            for number in order
-        }
+        live, cells = self._setting.live_registers(second), self._layout.cells
+        result: dict[int, Value] = {}
+        for number in order:
+            a, b = pairs[number]
+            is_dead = not live >> number & 1 and a is not b and a != b
+            bits = cells[number].bits
+            result[number] = (
+                meeting.anything(a, b, bits) if is_dead else values.value(a, b, bits, ("register", number))
+            )
+        return result
 
     def _forget_names(self, result: PathState) -> None:
         """What an earlier join made, and nothing holds any longer, needs no name: where hundreds of ways meet one after

@@ -15,6 +15,7 @@ from mcveto.engines.memory import Value
 from mcveto.engines.path import KeyTable
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.covering import Covering
+from mcveto.engines.simulation.liveness import Liveness
 from mcveto.engines.simulation.turns import Turns
 from mcveto.engines.state import PathState
 from mcveto.logic.terms import Term
@@ -38,8 +39,10 @@ class Setting:
         turns: Turns,
         covering: Covering,
         flags: Container[object],
+        liveness: Liveness | None = None,
     ) -> None:
-        """`flags`: the bytes that decide about a target."""
+        """`flags`: the bytes that decide about a target. `liveness`: which registers somebody reads; if it is not told,
+        all are."""
         self.program = program
         self.space = program.space
         self.address_bits = program.decoder.row.address_bits
@@ -49,6 +52,7 @@ class Setting:
         self.turns = turns
         self.covering = covering
         self._flags = flags
+        self._liveness = liveness
         (pointer,) = program.decoder.layout.named(program.decoder.row.stack_pointer)
         first = program.registers.get(pointer.cell.number)
         self._stack = None if first is None else program.space.region_at(first - 1)
@@ -56,6 +60,16 @@ class Setting:
     def on_stack(self, address: object) -> bool:
         assert isinstance(address, int)
         return self._stack is not None and self._stack.start <= address < self._stack.end
+
+    def live_registers(self, state: PathState) -> int:
+        """Those that may still be read, as bits."""
+        if self._liveness is None:
+            return -1
+        if state.place is not None:
+            return self._liveness.live_at(state.place)
+        activation = self.executor.activation
+        first = activation.general.state.place if activation is not None else None
+        return -1 if first is None else self._liveness.live_behind(first.function)
 
     def is_flag(self, where: Where) -> bool:
         return where[0] == "memory" and where[1] in self._flags
@@ -95,6 +109,13 @@ class Meeting:
         found = unknowns.fresh(bits)
         self.made[found] = 0
         unknowns.origins[found] = origin
+        return found
+
+    def anything(self, a: Value, b: Value, bits: int) -> Term:
+        """A variable of its own, of which nothing is said: nobody will look at it."""
+        found = self.setting.unknowns.fresh(bits)
+        if self.setting.unknowns.is_recorded:
+            self.indices.append((found, a, b))
         return found
 
     def origin(self, where: Where) -> tuple[object, ...]:

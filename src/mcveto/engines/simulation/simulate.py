@@ -48,6 +48,7 @@ from mcveto.engines.simulation.frames import OUTSIDE, Frames, Unfit
 from mcveto.engines.simulation.frontier import Frontier
 from mcveto.engines.simulation.guards import Flag
 from mcveto.engines.simulation.join import Joins
+from mcveto.engines.simulation.liveness import Liveness
 from mcveto.engines.simulation.meeting import Setting
 from mcveto.engines.simulation.relevance import Relevance
 from mcveto.engines.simulation.searches import Searches
@@ -116,10 +117,13 @@ class Simulation:
         turns = Turns()
         self._covering = Covering(program, self._executor, self._queries.table, turns)
         flags = self._apart.guards.deciding
-        setting = Setting(program, self._executor, self._queries.table, turns, self._covering, flags)
+        self._order = Order(code.fixed_block, True, program.decoder.row.mode_mask, code.end_before)
+        self._liveness = Liveness(program, self._order, lambda: self._executor.instructions)
+        setting = Setting(
+            program, self._executor, self._queries.table, turns, self._covering, flags, self._liveness
+        )  # fmt: skip
         self._joins = Joins(setting)
         self._early = EarlyTurns(setting, self._joins)
-        self._order = Order(code.fixed_block, True, program.decoder.row.mode_mask, code.end_before)
         self._exits = ExitTests()
         self._relevance = Relevance(program, code.fixed_block)
         self._searches = Searches(
