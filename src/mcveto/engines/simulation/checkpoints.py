@@ -134,6 +134,11 @@ def again(state: PathState) -> PathState:
     return twin
 
 
+def run_of(state: PathState) -> tuple[int, ...]:
+    """Of a state at the head of a loop: that loop, and the turns of those around it, as in the order of all places."""
+    return state.key[:-3]
+
+
 def left(state: PathState, head: int, frame: Calls | None) -> bool:
     """Whether a state has left the loop, seen from the same call."""
     return state.calls is frame and state.place is not None and all(item != head for item, _ in state.place.loops)

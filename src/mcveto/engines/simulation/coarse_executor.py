@@ -6,7 +6,7 @@ for each entry of the table that the index can name, without asking for one at a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -101,6 +101,8 @@ class CoarseExecutor(Executor):
         """Whether it is worth asking which ways the branch of a state's block can go."""
         self.asks_all: Callable[[PathState], bool] = lambda state: False
         """Whether everything about a state's block is asked of the solver."""
+        self.note_store: Callable[[PathState, Term, Sequence[tuple[int, int]], bool], None] = lambda *told: None
+        """Is told of stores to unknown places: the address, which bytes they can touch, and whether that has bounds."""
         self._tables: dict[Term, Table] = {}
         self._lists: dict[Term, Term] = {}
         """Of what was read from a table of code: which entries it can be."""
@@ -410,6 +412,7 @@ class CoarseExecutor(Executor):
             low, high = ranges[0]
             places = places_of(address, size, path, MOST_PLACES)
             ranges = [(max(a, low), min(b, high)) for a, b in places if a < high and low < b] or ranges
+        self.note_store(self._state, address, ranges, bounds is not None)
         if self.activation is not None:
             if bounds is None:
                 raise Unfit

@@ -20,6 +20,7 @@ from mcveto.machine.address_space import AddressSpace
 
 # Ranges that became unknown one after the other.
 MOST_RANGES = 32
+ANY = "any!"
 
 
 class Unknowns:
@@ -36,6 +37,8 @@ class Unknowns:
         """What joins guessed about them, and no branch decided."""
         self.read: dict[tuple[int, int, int], Term] = {}
         """What stands for the content of unknown places; by when they became unknown, address and size."""
+        self.places: dict[Term, tuple[int, int]] = {}
+        """Where that is."""
         self._epochs = 0
         self.is_recorded = True
         """Whether memories write down what they read and store, for a proof."""
@@ -50,7 +53,13 @@ class Unknowns:
 
     def fresh(self, bits: int) -> Term:
         self.count += 1
-        return t.var(f"any!{self.count}", bits)
+        return t.var(f"{ANY}{self.count}", bits)
+
+    @staticmethod
+    def number_of(variable: Term) -> int | None:
+        """How many there were with this one, if it is one of these."""
+        name = str(variable.data)
+        return int(name[len(ANY) :]) if name.startswith(ANY) else None
 
 
 class CoarseMemory(PathMemory):
@@ -117,6 +126,7 @@ class CoarseMemory(PathMemory):
         found = self.unknowns.read.get(key)
         if found is None:
             found = self.unknowns.read[key] = self.unknowns.fresh(8 * size)
+            self.unknowns.places[found] = address, size
         return found
 
     def _at(self, address: int) -> Term:

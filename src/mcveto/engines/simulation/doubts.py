@@ -12,9 +12,12 @@ checkpoint (`checkpoints`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mcveto.engines.path import KeyTable
 from mcveto.engines.simulation.apart import Item, KeptApart, flag_of
 from mcveto.engines.simulation.asking import Asking, Doubt
+from mcveto.engines.simulation.certain_loops import CertainLoops
 from mcveto.engines.simulation.checkpoints import Checkpoints, Key, Refined, addresses
 from mcveto.engines.simulation.coarse_memory import Unknowns
 from mcveto.engines.simulation.directed import Node
@@ -41,11 +44,13 @@ class Doubts:
         summaries: Summaries,
         checkpoints: Checkpoints,
         frontier: Frontier,
+        loops: CertainLoops,
     ) -> None:
         self._apart, self._unknowns, self._table = apart, unknowns, table
         self._asking, self._searches = asking, searches
         self._summaries, self._checkpoints = summaries, checkpoints
         self._frontier = frontier
+        self._loops = loops
         self._hits: dict[Key, int] = {}
         self.open: dict[Key, tuple[PathState, Node]] = {}
         """Targets that seem to be reached, and no input was found that does; as they were come to last."""
@@ -62,6 +67,13 @@ class Doubts:
         if place in self.open:
             self.open[place] = state, node
             return None
+        heads = self._loops.behind(state, self._table)
+        if heads:
+            serial = self.run_loops(heads)
+            found = self._glance(state, node, serial, until) if self._checkpoints.is_far_back(serial) else None
+            if found is not None:
+                return found
+            raise Refined(serial)
         self._hits[place] = self._hits.get(place, 0) + 1
         if self._hits[place] <= FEW_HITS and len(self._apart.items) < MOST_APART:
             forgotten = self._apart.forgotten(state, self._unknowns, self._table)
@@ -100,14 +112,24 @@ class Doubts:
             self._apart.add(item)
         self._summaries.kept_apart(item)
 
+    def run_loops(self, heads: Iterable[int]) -> int:
+        """These loops are run from now on, since before the variable that is returned."""
+        functions = {self._loops.function_of[head] for head in heads}
+        self._summaries.drop(lambda summary: not functions.isdisjoint(summary.functions))
+        return self._loops.run(heads)
+
     def _edges(self) -> Edges:
         """All steps of the simulation, with those within calls for which a summary was used."""
         return [*self._frontier.edges, *edges_of(self._frontier.replays, self._apart.items)]
 
     def _from_the_start(self) -> None:
-        """What seems to be reached was not: once more, with every call followed, because a summary may have lost what
-        makes a target unreachable; if that was done already, with every branch asked about."""
-        if self.trusts_summaries and self._frontier.replays:
+        """What seems to be reached was not: once more, with every loop run that ends whatever the inputs are; then with
+        every call followed, because a summary may have lost what makes a target unreachable; if that was done already,
+        with every branch asked about."""
+        joined = self._loops.left()
+        if joined:
+            self.run_loops(joined)
+        elif self.trusts_summaries and self._frontier.replays:
             self.trusts_summaries = False
             self._asking.functions.clear()
         else:

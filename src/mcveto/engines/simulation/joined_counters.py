@@ -15,6 +15,7 @@ from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import Value
 from mcveto.engines.simulation.joined_bounds import counts_slowly, enclose
 from mcveto.engines.simulation.joined_places import may_be_place
+from mcveto.engines.simulation.checkpoints import run_of
 from mcveto.engines.simulation.meeting import FLAG, Meeting, Where
 from mcveto.engines.simulation.turns import (
     compared_otherwise,
@@ -42,6 +43,7 @@ class JoinedCounters:
     def __init__(self, meeting: Meeting) -> None:
         self._meeting = meeting
         self._setting = meeting.setting
+        self._run = run_of(meeting.second) if meeting.is_loop else None
         self._turn_of: dict[int, Term] = {}
         self._counters: dict[Term, tuple[Term, int]] = {}
         self._began: list[tuple[Term, int]] = []
@@ -51,7 +53,7 @@ class JoinedCounters:
         their own, because states may have to be kept apart by them."""
         if bits not in (WORD, self._setting.address_bits):
             return None
-        later = self._setting.turns.later(a, b, bits)
+        later = self._setting.turns.later(a, b, bits, self._run)
         if later is not None:
             turn, now = later
             self._meeting.origin(where)
@@ -86,7 +88,7 @@ class JoinedCounters:
             unknowns = self._setting.unknowns
             pairs[pair] = unknowns.fresh(turn.width)
             turns = self._setting.turns
-            turns.add(pairs[pair])
+            turns.add(pairs[pair], turns.run_of(turn))
             turns.ends[pairs[pair]] = turns.ends.get(turn, frozenset()) | turns.ends.get(now, frozenset())
             unknowns.shared[pairs[pair]] = [
                 *dict.fromkeys([*unknowns.shared.get(turn, []), *unknowns.shared.get(now, [])])
@@ -140,7 +142,7 @@ class JoinedCounters:
         found = self._turn_of.get(bits)
         if found is None:
             found = self._turn_of[bits] = self._setting.unknowns.fresh(bits)
-            self._setting.turns.add(found)
+            self._setting.turns.add(found, self._run)
             self._meeting.indices.append((found, 0, 1))
             self._counters[found] = t.const(1, bits), 1
             self._setting.unknowns.shared[found] = []

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -35,7 +35,8 @@ from mcveto.engines.simulation.activation import Activation
 from mcveto.engines.simulation.apart import Item, KeptApart, changed
 from mcveto.engines.simulation.arrivals import settle
 from mcveto.engines.simulation.asking import Asking
-from mcveto.engines.simulation.checkpoints import Checkpoint, Checkpoints, Key, Refined, Slot, again, left
+from mcveto.engines.simulation.certain_loops import CertainLoops, RunLoops
+from mcveto.engines.simulation.checkpoints import Checkpoint, Checkpoints, Key, Refined, Slot, again, left, run_of
 from mcveto.engines.simulation.coarse_executor import CoarseExecutor
 from mcveto.engines.simulation.coarse_memory import Unknowns
 from mcveto.engines.simulation.covering import Covering
@@ -55,6 +56,7 @@ from mcveto.engines.simulation.searches import Searches
 from mcveto.engines.simulation.summaries import FEWEST_BLOCKS, Replay, Summaries, outside
 from mcveto.engines.simulation.turns import Turns
 from mcveto.engines.state import PathState, Place
+from mcveto.logic.terms import Term
 from mcveto.machine.pcode import Transfer
 from mcveto.program.program import Program
 from mcveto.verdict import Verdict
@@ -74,11 +76,6 @@ DEEPEST_RECURSION = 12
 LONG_TURNS = 20_000
 # Of the time left, to ask again what a proof rests on.
 SHARE_OF_RECHECK = 0.3
-
-
-def _run(state: PathState) -> tuple[int, ...]:
-    """Of a state at the head of a loop: that loop, and the turns of those around it, as in the order of all places."""
-    return state.key[:-3]
 
 
 @contextmanager
@@ -137,10 +134,12 @@ class Simulation:
         self._checkpoints = Checkpoints(lambda: self._executor.instructions)
         self._frames = self._executor.frames = Frames(program, self._apart.stack_pointer, self._apart.stack)
         self._summaries = Summaries(program, self._executor, self._frames)
+        self._loops = CertainLoops(self._unknowns)
         self._doubts = Doubts(
             self._apart, self._unknowns, self._queries.table, self._asking, self._searches, self._summaries,
-            self._checkpoints, self._here,
+            self._checkpoints, self._here, self._loops,
         )  # fmt: skip
+        self._executor.note_store = self._note_store
         self._following: list[int] = []
         """Functions of which summaries are being made, outermost first."""
         self._pushed = 0
@@ -449,6 +448,7 @@ class Simulation:
             if found is None:
                 return None
         summary, names = found
+        before = self._unknowns.count
         activation = self._executor.activation
         if activation is not None:
             self._summaries.note(activation, state, summary, names)
@@ -463,11 +463,19 @@ class Simulation:
                 activation.goes((state.pc, state.calls), (end.pc, end.calls))
             self._order.move(end, Transfer.RETURN, place.pc)
             nodes.append(self._key(end)[1:])  # type: ignore[arg-type]
+        self._loops.note_summary(summary.functions, before)
         self._here.replays.append(Replay(node, state.calls, summary, tuple(nodes)))
         return ends
 
     def _summarise(self, state: PathState, function: int) -> bool:
         """Follows a call from a general state; whether that gave a summary."""
+        while True:
+            try:
+                return self._follow(state, function)
+            except RunLoops:
+                continue  # never twice for the same loop
+
+    def _follow(self, state: PathState, function: int) -> bool:
         general = self._summaries.general(state, self._apart.guards.idle_cells(state))
         if general is None:
             return False
@@ -560,14 +568,21 @@ class Simulation:
         outside = tuple(item for item in place.loops[:-1] if item[0] not in marks)
         where: Key = (place.pc, state.calls, outside, key[3])
         old = here.heads.get(where)
+        is_joined_soon = False
         if turns == 0:
+            self._loops.begin(place)
             here.tested.pop((place.pc, state.calls), None)
             marks -= {place.pc}
             here.joined.pop(where, None)
             here.arrived[where] = self._executor.instructions
         elif slot.is_begun_again:
             here.joined[where] = here.joined.get(where, 0) + 1
-        elif place.pc in marks or turns > MOST_TURNS or (turns > FEW_TURNS and self._has_run_long(where)):
+        elif (
+            place.pc in marks
+            or turns > MOST_TURNS
+            or (turns > FEW_TURNS and self._has_run(where) > LONG_RUN)
+            or (is_joined_soon := self._loops.is_due(place.pc, turns, self._has_run(where)))
+        ):
             activation = self._executor.activation
             rigid = activation.general.variables.keys() if activation is not None else ()
             names = self._covering.covers(old[0], state, rigid) if old is not None else None
@@ -579,13 +594,16 @@ class Simulation:
                 here.open[f"the loop at {place.pc:#x} does not come to rest"] = None
                 return None
             # One of the loop's last run (a loop around it has gone on since) would be joined with what that counted.
-            if old is not None and _run(old[0]) == _run(state):
+            if old is not None and run_of(old[0]) == run_of(state):
                 since = here.arrived.get(where, here.entered.get(where, 0))
                 is_cheap = self._executor.instructions - since < LONG_TURNS
                 numbers = self._exits.numbers(self._order.function(place.function), place)
                 tests = here.compared.get((place.pc, state.calls), {})
                 tested = here.tested.get((place.pc, state.calls), set())
+                before = self._unknowns.count
                 slot.state = self._joins.joined(old[0], state, True, is_cheap, numbers, tests, tested)
+                if is_joined_soon:
+                    self._loops.note_joined(place.pc, before)
         here.entered[where] = self._executor.instructions
         # Executing a state uses it up.
         here.heads[where] = again(slot.state), self._executor.recorder.upcoming
@@ -594,8 +612,17 @@ class Simulation:
             slot.passed = self._early.enter(turn, here.heads[where][0], self._executor.instructions)
         return marks
 
-    def _has_run_long(self, where: Key) -> bool:
-        return self._executor.instructions - self._here.arrived.get(where, 0) > LONG_RUN
+    def _has_run(self, where: Key) -> int:
+        return self._executor.instructions - self._here.arrived.get(where, 0)
+
+    def _note_store(self, state: PathState, address: Term, ranges: Sequence[tuple[int, int]], is_bounded: bool) -> None:
+        """Where a store has lost its bounds because a loop was joined that could be run, it is run."""
+        heads = self._loops.of_store(state.place, ranges, is_bounded)
+        if not heads and not is_bounded:
+            heads = self._loops.of_term(address, self._queries.table)
+        if heads:
+            serial = self._doubts.run_loops(heads)
+            raise RunLoops if self._executor.activation is not None else Refined(serial)
 
     def _hit(self, state: PathState, node: Node, where: str) -> Verdict | None:
         """A target seems to be reached."""

@@ -28,53 +28,68 @@ MOST_FOLDED = 2
 COMPARISONS = ("eq", "ult", "ule", "slt", "sle")
 
 
+# A loop, and which of its runs: a loop around it has made another turn.
+Run = tuple[object, ...]
+
+
 class Turns:
     """The variables that stand for the number of a turn; they are never forgotten."""
 
     def __init__(self) -> None:
-        self._known: set[Term] = set()
+        self._known: dict[Term, Run | None] = {}
         self.ends: dict[Term, frozenset[int]] = {}
         """After how many turns something that counts down is 0: a bound that is closer may have to be given up."""
 
-    def add(self, variable: Term) -> None:
-        self._known.add(variable)
+    def add(self, variable: Term, run: Run | None = None) -> None:
+        """`run`: the run of a loop whose turns the variable counts."""
+        self._known[variable] = run
+
+    def run_of(self, variable: Term) -> Run | None:
+        return self._known.get(variable)
 
     def __contains__(self, variable: object) -> bool:
         return variable in self._known
 
-    def of(self, value: Value) -> list[tuple[Term, int]]:
-        """The turns that a value grows with, and by how much; several, if it went through loops one after the other."""
+    def of(self, value: Value, run: Run | None = None) -> list[tuple[Term, int]]:
+        """The turns that a value grows with, and by how much; several, if it went through loops one after the other, or
+        within each other. `run`: only those of one run of a loop."""
         if isinstance(value, int):
             return []
         if value in self._known:
-            return [(value, 1)]
-        atoms = zip(value.args, value.data[0], strict=True) if value.op == "lin" else ()
-        return [(atom, t.signed(step, value.width)) for atom, step in atoms if atom in self._known]
+            found = [(value, 1)]
+        else:
+            atoms = zip(value.args, value.data[0], strict=True) if value.op == "lin" else ()
+            found = [(atom, t.signed(step, value.width)) for atom, step in atoms if atom in self._known]
+        return [item for item in found if run is None or self._known[item[0]] in (None, run)]
 
-    def later(self, old: Value, new: Value, bits: int) -> tuple[Term, Term] | None:
-        """The turn of the old value, and which one it must be to make it the new one."""
+    def later(self, old: Value, new: Value, bits: int, run: Run | None = None) -> tuple[Term, Term] | None:
+        """The turn of the old value, and which one it must be to make it the new one. `run`: the run of the loop whose
+        head has been come to again. The turns of a loop around it are what they were: of what counts down from such a
+        turn, this loop's own turns are to be told, and so of what counts with it."""
         narrow = narrowed(old, new)
         if narrow is not None:
-            return self.later(*narrow)
-        found = self.of(old)
+            return self.later(*narrow, run)
+        found = self.of(old, run)
         moved = step_between(old, new, bits) if found else None
         if moved is not None:
             whole = [(abs(moved // step), turn, moved // step) for turn, step in found if moved % step == 0]
             if not whole:
                 return None
-            _, turn, count = min(whole, key=lambda item: item[0])
+            _, turn, count = min(whole, key=lambda item: (item[0], -item[1].serial))
             now = t.add(turn, t.const(count, bits))
         else:
-            other = next(self._others(old, new, bits), None) if found else None
+            other = next(self._others(found, old, new, bits), None) if found else None
             if other is None:
                 return None
             turn, now = other
         # A turn that something else in the value depends on is not the only thing that would be another.
         return (turn, now) if renamed(old, turn, now) == as_value(as_term(new, bits)) else None
 
-    def _others(self, old: Value, new: Value, bits: int) -> Iterator[tuple[Term, Term]]:
+    def _others(
+        self, found: Sequence[tuple[Term, int]], old: Value, new: Value, bits: int
+    ) -> Iterator[tuple[Term, Term]]:
         """The same count, but in turns that are told by another variable: two ways have met since."""
-        for turn, step in self.of(old):
+        for turn, step in found:
             for other, its_step in self.of(new):
                 if step == its_step:
                     size = t.const(step, bits)
