@@ -67,7 +67,8 @@ class World:
         for point in self.kept:
             checkpoints.keep(point)
         frontier = SimpleNamespace(edges=[], replays=self.replays)
-        parts: Any = (apart, None, None, asking, searches, summaries, checkpoints, frontier)
+        loops = SimpleNamespace(behind=lambda *_: [], left=list)
+        parts: Any = (apart, None, None, asking, searches, summaries, checkpoints, frontier, loops)
         self.doubts = Doubts(*parts)
         self.doubts.begin(cast(PathState, None))
 

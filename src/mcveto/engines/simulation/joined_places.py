@@ -54,7 +54,9 @@ class JoinedPlaces:
             first, second = index_of(a, *element, bits), index_of(b, *element, bits)
             if first is not None and second is not None:
                 index = as_term(join(first, second, bits, where), bits)
-                return as_value(t.add(t.mul(index, t.const(element[0], bits)), t.const(element[1], bits)))
+                found = t.add(t.mul(index, t.const(element[0], bits)), t.const(element[1], bits))
+                self.note_most(found, a, b)
+                return as_value(found)
         if meeting.is_loop:
             return None
         within = self._within_element(a, b, bits, where, join)
@@ -84,6 +86,16 @@ class JoinedPlaces:
         meeting.bounds.append(t.ule(index, t.const(count, bits)))
         new = self._elements[a, b] = t.add(t.mul(index, t.const(distance, bits)), t.const(together[0], bits))
         return new
+
+    def note_most(self, element: Term, a: Value, b: Value) -> None:
+        """A small number is at most what both were, although its index, which may have wrapped around, has no bounds."""
+        meeting = self._meeting
+        if meeting.is_loop or element.op in ("const", "var"):
+            return
+        sides = (a, meeting.first.path), (b, meeting.second.path)
+        most = max(value if isinstance(value, int) else bounds_of(value, path)[1] for value, path in sides)
+        if most <= NARROW[-1]:
+            meeting.bounds.append(t.ule(element, t.const(most, element.width)))
 
     def _within_element(self, a: Value, b: Value, bits: int, where: Where, join: Join) -> Value | None:
         """Two places of the same element of an array that is not certain: that element, and what stands for both."""

@@ -84,6 +84,11 @@ class JoinedValues:
         ):
             meeting.origin(where)
             return as_value(t.ite(self._gate, as_term(a, bits), as_term(b, bits)))
+        if self._gate is not None and _is_clamped(self._gate, a, b):
+            meeting.origin(where)
+            clamped = t.ite(self._gate, as_term(a, bits), as_term(b, bits))
+            self._places.note_most(clamped, a, b)
+            return as_value(clamped)
         found = meeting.pairs.get((bits, a, b))
         split = self._renamed.split(a, b) if found is None and not meeting.is_loop else None
         if split is not None:
@@ -240,6 +245,16 @@ class JoinedValues:
         found = meeting.pairs[bits, a, b] = meeting.fresh(bits, where)
         meeting.bounds.append(pointers.listing(found, values))
         return found
+
+
+def _is_clamped(gate: Term, a: Value, b: Value) -> bool:
+    """Whether a number takes the place of a value because of how the two compare: n, but at most 32. That n is not 0
+    is then known of both."""
+    value, number = (a, b) if isinstance(b, int) else (b, a)
+    if isinstance(value, int) or not isinstance(number, int) or value.width <= FLAGS or not t.are_short([gate], MOST_GATE):
+        return False
+    comparison = gate.args[0] if gate.op == "not" else gate
+    return comparison.op in ("ult", "slt") and value in comparison.args
 
 
 def _cuts(value: Term) -> set[int]:
