@@ -120,17 +120,27 @@ class JoinedCounters:
         meeting = self._meeting
         if not (meeting.guesses or counts_slowly(a, b)):
             return
+        perhaps: set[int] = set()
         for (one, other), width in reversed([*meeting.tests.items()]):
+            if isinstance(one, int) and isinstance(other, int) and width == bits and isinstance(a, Term):
+                perhaps.add(abs(one - other) // abs(step))
             for counter, limit in ((one, other), (other, one)) if width == bits else ():
                 ahead, distance = step_between(a, counter, bits), step_between(a, limit, bits)
                 if ahead not in (0, step) or distance is None:
                     continue
                 last = (abs(distance) - bool(ahead)) // abs(step) if distance * step > 0 else 0
                 if 0 < last <= MOST_TURNS:
-                    meeting.bounds.append(t.ule(turn, t.const(last, bits)))
-                    ends = self._setting.turns.ends
-                    ends[turn] = ends.get(turn, frozenset()) | {last}
+                    self._note_end(turn, last)
                     return
+        # A pointer that nobody knows: what was compared may be how far it has come.
+        for last in sorted(perhaps):
+            if 0 < last <= MOST_TURNS:
+                self._note_end(turn, last)
+
+    def _note_end(self, turn: Term, last: int) -> None:
+        self._meeting.bounds.append(t.ule(turn, t.const(last, turn.width)))
+        ends = self._setting.turns.ends
+        ends[turn] = ends.get(turn, frozenset()) | {last}
 
     def _is_code(self, value: Value) -> bool:
         """Whether a number is the address of code: what a call left behind, and no count."""
