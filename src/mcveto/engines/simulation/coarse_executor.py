@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from mcveto.engines.simulation.activation import Activation
 
 FEW_CELLS = 32
+# Addresses, of a few, that an access cannot be to.
+MOST_DENIED = 4
 MOST_ENTRIES = 8192
 MOST_NODES = 400
 MOST_PLACES = 512
@@ -246,6 +248,9 @@ class CoarseExecutor(Executor):
         region = self._program.space.region_at(bounds[0])
         if region is not None and bounds[1] + size <= region.end and region.permissions & needed:
             return bounds
+        few = self._few_places(address, size, needed)
+        if few is not None:
+            return few
         allowed = self._program.space.allowed(address, size, needed)
         self._not_foreign(address, allowed)
         self._assume(allowed)
@@ -260,6 +265,25 @@ class CoarseExecutor(Executor):
             self._state.path.add(t.eq(address, t.const(values[0], address.width)))
         region = self._program.space.region_at(values[0]) if values else None
         return (values[0], values[-1]) if region is not None and values[-1] + size <= region.end else None
+
+    def _few_places(self, address: Term, size: int, needed: int) -> tuple[int, int] | None:
+        """The bounds of one of a few pointers, or null, without asking the solver; None if that does not tell."""
+        values = values_of(address, self._state.path, FEW_CELLS)
+        denied = [value for value in values if not self._permits(value, size, needed)]
+        if len(denied) == len(values) or len(denied) > MOST_DENIED:
+            return None
+        spans = self._program.undetermined.foreign_ranges()
+        if any(low <= value < high for value in denied for low, high in spans):
+            return None
+        left = [value for value in values if value not in denied]
+        region = self._program.space.region_at(left[0])
+        if region is None or left[-1] + size > region.end:
+            return None
+        for value in denied:  # there the run has ended
+            self._state.path.add(t.bnot(t.eq(address, t.const(value, address.width))))
+        if len(left) == 1:
+            self._state.path.add(t.eq(address, t.const(left[0], address.width)))
+        return left[0], left[-1]
 
     def _permits(self, address: int, size: int, needed: int) -> bool:
         try:
