@@ -49,7 +49,6 @@ class CertainLoops:
     def begin(self, place: Place) -> None:
         """A loop is come to from outside."""
         self._begun[place.pc] = self._unknowns.count
-        self.function_of[place.pc] = place.function
 
     def is_due(self, head: int, turns: int, instructions: int) -> bool:
         """Whether a loop is to be joined already, after so many turns that took so many instructions."""
@@ -57,9 +56,11 @@ class CertainLoops:
             return False
         return turns > SOON or (turns > FEW_TURNS and instructions > LONG_RUN)
 
-    def note_joined(self, head: int, before: int) -> None:
+    def note_joined(self, place: Place, before: int) -> None:
         """A join at the head made all variables since there were so many."""
+        head = place.pc
         self._joined[head] = self._begun.get(head, 0)
+        self.function_of[head] = place.function
         self._made.append((before, self._unknowns.count, head))
 
     def note_summary(self, functions: frozenset[int], before: int) -> None:

@@ -56,6 +56,7 @@ class Covering:
         tables = self._executor._tables
 
         def match(a: Value, b: Value, bits: int) -> bool:
+            before = b
             if a is not b:
                 b = all_taken(b, new.path)
             if isinstance(a, int):
@@ -66,6 +67,7 @@ class Covering:
                 if t.extract(whole, bits - 1, width) is not t.const(0, bits - width):
                     return False
                 a, b, bits = a.args[0], as_value(t.extract(whole, width - 1, 0)), width
+                before = b
             if a.op == "concat":
                 cuts = accumulate(part.width for part in reversed(a.args))
                 pieces = zip(reversed(a.args), cuts, strict=True)
@@ -77,8 +79,10 @@ class Covering:
                 index = index_of(b, *element, bits)
                 if index is not None:
                     a, b = a.args[0], index
+                    before = b
             if a.op != "var" or a in tables:
-                turn = self._turns.later(a, b, bits)
+                # What the path decides may still stand in the earlier value as a choice.
+                turn = self._turns.later(a, b, bits) or self._turns.later(a, before, bits)
                 if turn is not None and (turn[0] in rigid or names.setdefault(*turn) is not turn[1]):
                     return False
                 later.append((a, b, bits))

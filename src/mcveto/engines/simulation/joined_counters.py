@@ -115,20 +115,25 @@ class JoinedCounters:
         return found
 
     def _note_last(self, a: Value, b: Value, step: int, bits: int, turn: Term) -> None:
-        """The number of the last turn, if the first one compared what counts here with something at a constant
-        distance: where it was compared when it had been counted already, it does not come that far."""
+        """The number of the last turn, if the first one compared what counts here, as it was then or had been counted
+        already, with something at a constant distance."""
         meeting = self._meeting
         if not (meeting.guesses or counts_slowly(a, b)):
             return
+        place = meeting.first.place
+        before = place.loops[-1][1] if place is not None and place.loops else 0
+        """Turns since the comparison."""
         perhaps: set[int] = set()
         for (one, other), width in reversed([*meeting.tests.items()]):
-            if isinstance(one, int) and isinstance(other, int) and width == bits and isinstance(a, Term):
-                perhaps.add(abs(one - other) // abs(step))
-            for counter, limit in ((one, other), (other, one)) if width == bits else ():
-                ahead, distance = step_between(a, counter, bits), step_between(a, limit, bits)
-                if ahead not in (0, step) or distance is None:
+            if width != bits:
+                continue
+            if isinstance(one, int) and isinstance(other, int) and isinstance(a, Term):
+                perhaps.add(abs(one - other) // abs(step) - before)
+            for counter, limit in ((one, other), (other, one)):
+                behind, distance = step_between(counter, a, bits), step_between(counter, limit, bits)
+                if behind not in (before * step, (before - 1) * step) or distance is None:
                     continue
-                last = (abs(distance) - bool(ahead)) // abs(step) if distance * step > 0 else 0
+                last = -(-abs(distance) // abs(step)) - before if distance * step > 0 else 0
                 if 0 < last <= MOST_TURNS:
                     self._note_end(turn, last)
                     return

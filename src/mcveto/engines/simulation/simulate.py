@@ -603,7 +603,7 @@ class Simulation:
                 before = self._unknowns.count
                 slot.state = self._joins.joined(old[0], state, True, is_cheap, numbers, tests, tested)
                 if is_joined_soon:
-                    self._loops.note_joined(place.pc, before)
+                    self._loops.note_joined(place, before)
         here.entered[where] = self._executor.instructions
         # Executing a state uses it up.
         here.heads[where] = again(slot.state), self._executor.recorder.upcoming
