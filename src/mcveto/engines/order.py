@@ -113,16 +113,19 @@ class Function:
             return
         last = block[-1]
         following = last.pc + last.size
-        falls = True
+        falls, skips = True, False  # skips: what comes next in the instruction may be left out, such as a return
         for op in last.ops:
             if op.opcode in ("BRANCH", "CBRANCH"):
                 if op.inputs[0].space is not Space.CONST:
                     target = op.inputs[0].offset | (last.pc & self._mode_mask)
                     if target != following:
                         yield target
-                    falls = op.opcode == "CBRANCH" or target == following
+                    falls = skips or op.opcode == "CBRANCH" or target == following
+                    skips = skips or (op.opcode == "CBRANCH" and target == following)
+                elif op.opcode == "CBRANCH":
+                    skips = True
             elif op.opcode in ("BRANCHIND", "RETURN"):
-                falls = False
+                falls = skips
             elif op.opcode in ("CALL", "CALLIND"):
                 falls = True
         if falls and last.size:
