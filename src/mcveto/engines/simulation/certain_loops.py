@@ -2,10 +2,10 @@
 
 A buffer that is cleared or sorted takes hundreds of turns, and mostly nothing depends on what they leave there. So such
 a loop is joined like any other after a few turns; what stands for anything since is told by the number of its
-variable, and what its stores have made unknown by their ranges. A store of the loop that could go anywhere, and a target
-that seems to be reached because of what is unknown now, are reasons to go back to before the loop, which is run from
-then on: refinement by loop unrolling (cf. Charlton, "Program monitoring with unrolling", and trace partitioning, Rival
-and Mauborgne, "The trace partitioning abstract domain", TOPLAS 2007, where loops to unroll are chosen in advance).
+variable, and what its stores have made unknown by their ranges. A store of the loop that could go anywhere, and a
+target that seems to be reached because of what is unknown now, are reasons to go back to before the loop, which is run
+from then on: loops to unroll as in Rival and Mauborgne, "The trace partitioning abstract domain" (TOPLAS 2007), but
+found by refinement instead of being chosen before.
 """
 
 from __future__ import annotations

@@ -95,9 +95,7 @@ class Joins:
             a, b = pairs[number]
             is_dead = not live >> number & 1 and a is not b and a != b
             bits = cells[number].bits
-            result[number] = (
-                meeting.anything(a, b, bits) if is_dead else values.value(a, b, bits, ("register", number))
-            )
+            result[number] = meeting.anything(a, b, bits) if is_dead else values.value(a, b, bits, ("register", number))
         return result
 
     def _forget_names(self, result: PathState) -> None:

@@ -13,9 +13,9 @@ from typing import cast
 
 from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import Value
+from mcveto.engines.simulation.checkpoints import run_of
 from mcveto.engines.simulation.joined_bounds import counts_slowly, enclose
 from mcveto.engines.simulation.joined_places import may_be_place
-from mcveto.engines.simulation.checkpoints import run_of
 from mcveto.engines.simulation.meeting import FLAG, Meeting, Where
 from mcveto.engines.simulation.turns import (
     compared_otherwise,

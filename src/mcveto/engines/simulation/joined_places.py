@@ -88,7 +88,7 @@ class JoinedPlaces:
         return new
 
     def note_most(self, element: Term, a: Value, b: Value) -> None:
-        """A small number is at most what both were, although its index, which may have wrapped around, has no bounds."""
+        """A small number is at most what both were, although its index may have wrapped around, and has no bounds."""
         meeting = self._meeting
         if meeting.is_loop or element.op in ("const", "var"):
             return

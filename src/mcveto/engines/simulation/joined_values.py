@@ -251,7 +251,12 @@ def _is_clamped(gate: Term, a: Value, b: Value) -> bool:
     """Whether a number takes the place of a value because of how the two compare: n, but at most 32. That n is not 0
     is then known of both."""
     value, number = (a, b) if isinstance(b, int) else (b, a)
-    if isinstance(value, int) or not isinstance(number, int) or value.width <= FLAGS or not t.are_short([gate], MOST_GATE):
+    if (
+        isinstance(value, int)
+        or not isinstance(number, int)
+        or value.width <= FLAGS
+        or not t.are_short([gate], MOST_GATE)
+    ):
         return False
     comparison = gate.args[0] if gate.op == "not" else gate
     return comparison.op in ("ult", "slt") and value in comparison.args
