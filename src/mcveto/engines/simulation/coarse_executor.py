@@ -65,7 +65,7 @@ class CoarseDomain(PathDomain):
             assert isinstance(self._decisions, CoarseExecutor)
             if self._decisions.tested is not None:
                 self._decisions.tested.update(arguments)
-            if isinstance(value, int) and self._decisions.compared is not None:
+            if self._decisions.compared is not None:
                 self._decisions.compared[arguments] = input_bits
         if isinstance(value, int):
             return value
@@ -120,7 +120,7 @@ class CoarseExecutor(Executor):
         """The same where an address can be one of a few."""
         self.compared: dict[tuple[Value, ...], int] | None = None
         self.tested: set[Value] | None = None
-        """What the next block compares with one outcome, and how wide, if somebody wants to know."""
+        """What the next block compares, and how wide; and all values that it compares, if somebody wants to know."""
         self._behind_calls: set[int] = set()
         self.positions = Positions()
         self.activation: Activation | None = None

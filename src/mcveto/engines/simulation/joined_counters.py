@@ -27,6 +27,7 @@ from mcveto.engines.simulation.turns import (
     step_between,
     thresholds,
 )
+from mcveto.engines.simulation.value_ranges import bounds_of
 from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 from mcveto.machine.memory import EXECUTE
@@ -47,6 +48,8 @@ class JoinedCounters:
         self._turn_of: dict[int, Term] = {}
         self._counters: dict[Term, tuple[Term, int]] = {}
         self._began: list[tuple[Term, int]] = []
+        self._ends: list[tuple[Term, int, Value, Value, int]] = []
+        """Of a turn, by how much something counts and what it was compared with, so many turns ago."""
 
     def value(self, a: Value, b: Value, bits: int, where: Where) -> Value | None:
         """A value that grew by a constant in this turn: so many turns of it. Numbers outside the stack get variables of
@@ -131,7 +134,10 @@ class JoinedCounters:
                 perhaps.add(abs(one - other) // abs(step) - before)
             for counter, limit in ((one, other), (other, one)):
                 behind, distance = step_between(counter, a, bits), step_between(counter, limit, bits)
-                if behind not in (before * step, (before - 1) * step) or distance is None:
+                if behind not in (before * step, (before - 1) * step):
+                    continue
+                if distance is None:
+                    self._ends.append((turn, step, counter, limit, before))
                     continue
                 last = -(-abs(distance) // abs(step)) - before if distance * step > 0 else 0
                 if 0 < last <= MOST_TURNS:
@@ -182,6 +188,16 @@ class JoinedCounters:
                         ends[turn] = ends.get(turn, frozenset()) | {start.data // step}
                     size, wide = t.const(step, turn.width), t.zext(start, turn.width)
                     said.append((t.ult(t.mul(turn, size), wide), t.ult(size, wide)))
+        for turn, step, counter, limit, before in self._ends:
+            first, last = (as_term(value, turn.width) for value in ((counter, limit) if step > 0 else (limit, counter)))
+            size = t.const(abs(step), turn.width)
+            left = t.sub(t.sub(last, first), t.mul(size, t.const(before, turn.width)))
+            said.append((t.ule(t.mul(turn, size), left), t.ule(size, left)))
+            # What is left may be less than nothing, for all that its bounds tell.
+            path = meeting.second.path
+            most = (bounds_of(last, path)[1] - bounds_of(first, path)[0]) // abs(step) - before
+            if 0 < most <= MOST_TURNS:
+                meeting.bounds.append(t.ule(turn, t.const(most, turn.width)))
         implied = self._setting.covering.implied
         meeting.bounds += [guess for guess, told in dict(said).items() if implied(meeting.second, told)]
         if len(self._turn_of) > 1:

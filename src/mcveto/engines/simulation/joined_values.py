@@ -31,6 +31,8 @@ from mcveto.logic.terms import Term
 
 # Bits of a register that holds the outcome of a comparison.
 FLAGS = 8
+# Bytes of what is counted.
+WORDS = (1, 2, 4)
 # Nodes of the choice between functions that a call through a table goes to.
 MOST_CHOSEN = 1000
 # Bytes of an object in which its successor is looked for.
@@ -248,8 +250,8 @@ class JoinedValues:
 
 
 def _is_clamped(gate: Term, a: Value, b: Value) -> bool:
-    """Whether a number takes the place of a value because of how the two compare: n, but at most 32. That n is not 0
-    is then known of both."""
+    """Whether a number takes the place of a value because of how the two compare: n, but at most 32, or where so many
+    bytes or words end. That n is not 0 is then known of both."""
     value, number = (a, b) if isinstance(b, int) else (b, a)
     if (
         isinstance(value, int)
@@ -259,7 +261,10 @@ def _is_clamped(gate: Term, a: Value, b: Value) -> bool:
     ):
         return False
     comparison = gate.args[0] if gate.op == "not" else gate
-    return comparison.op in ("ult", "slt") and value in comparison.args
+    if comparison.op not in ("ult", "slt"):
+        return False
+    counts = [side for side in comparison.args if side.op != "const" and side.width == value.width]
+    return any(t.sub(value, t.mul(side, t.const(size, side.width))).op == "const" for side in counts for size in WORDS)
 
 
 def _cuts(value: Term) -> set[int]:

@@ -291,9 +291,36 @@ def _plain(term: Term, limits: Limits, depth: int) -> Range:
         decided = limits.get(term.args[0])
         if decided is not None and decided[0] == decided[1]:
             return _bounds(term.args[1] if decided[0] else term.args[2], limits, below)
-        first, second = (_bounds(x, limits, below) for x in term.args[1:])
+        first = _bounds_if(term.args[0], True, term.args[1], limits, below)
+        second = _bounds_if(term.args[0], False, term.args[2], limits, below)
         return min(first[0], second[0]), max(first[1], second[1])
     return 0, top
+
+
+def _bounds_if(condition: Term, holds: bool, term: Term, limits: Limits, depth: int) -> Range:
+    """The bounds of what a choice is in one case, with what the condition says of it there: n, but at most 32."""
+    if condition.op == "not":
+        condition, holds = condition.args[0], not holds
+    if condition.op != "ult" or all(side.op != "const" for side in condition.args):
+        return _bounds(term, limits, depth)
+    less, greater = condition.args
+    top = (1 << less.width) - 1
+    if greater.op == "const":
+        value, (low, high) = less, (0, greater.data - 1) if holds else (greater.data, top)
+    else:
+        value, (low, high) = greater, (less.data + 1, top) if holds else (0, less.data)
+    before = limits.get(value)
+    if before is not None:
+        low, high = max(low, before[0]), min(high, before[1])
+    if low > high:
+        return _bounds(term, limits, depth)
+    limits[value] = (low, high)
+    found = _bounds(term, limits, depth)
+    if before is None:
+        del limits[value]
+    else:
+        limits[value] = before
+    return found
 
 
 def _resized(bounds: Range, bits: int) -> Range:
