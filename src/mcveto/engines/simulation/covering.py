@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from itertools import accumulate
 
 from mcveto.engines.domain import as_term, as_value
-from mcveto.engines.memory import Value
+from mcveto.engines.memory import ByteOf, Value
 from mcveto.engines.merge import _word
 from mcveto.engines.path import KeyTable, Path
 from mcveto.engines.simulation.choices import all_taken, settled
@@ -104,16 +104,25 @@ class Covering:
             return None
         space = self._program.space
         done: set[int] = set()
+        alike: set[Term] = set()
         for where in sorted(mine.cells.keys() | others.cells.keys()):
             if where in done:
                 continue
             a_cell, b_cell = mine.cells.get(where), others.cells.get(where)
             if a_cell is None and mine.unknown(where):
                 continue
-            start, size = _word(where, a_cell, b_cell, space)
-            if a_cell is not None and a_cell == b_cell and isinstance(a_cell, int):
+            if isinstance(a_cell, int) and a_cell == b_cell:
                 continue
+            start, size = _word(where, a_cell, b_cell, space)
             done.update(range(start, start + size))
+            if isinstance(a_cell, ByteOf) and size == a_cell.word.width // 8:
+                cells = [(mine.cells.get(at), others.cells.get(at)) for at in range(start, start + size)]
+                if all(isinstance(a, ByteOf) and a.word is a_cell.word and a == b for a, b in cells):
+                    # Many words are as they were, and some stand at many places.
+                    if a_cell.word not in alike and not match(a_cell.word, a_cell.word, a_cell.word.width):
+                        return None
+                    alike.add(a_cell.word)
+                    continue
             if not match(mine.load(start, size), others.load(start, size), 8 * size):
                 return None
         replace = Substitution({a: b for a, b in names.items() if a is not b}).apply
@@ -130,11 +139,13 @@ class Covering:
         if not self._respects_remainders(old, names, replace):
             return None
         says_list = self._executor.pointers.says_list
-        return (
-            names
-            if all(says_list(term, names, new.path) or self.implied(new, replace(term)) for term in old.path.terms)
-            else None
-        )
+        said, renamed = set(new.path.terms), {name for name, now in names.items() if now is not name}
+        for term in old.path.terms:
+            if term in said and self._table.of(term).isdisjoint(renamed):
+                continue
+            if not says_list(term, names, new.path) and not self.implied(new, replace(term)):
+                return None
+        return names
 
     def _respects_remainders(self, old: PathState, names: dict[Term, Term], replace: Callable[[Term], Term]) -> bool:
         """Whether every name of a remainder stands for the remainder of what its dividend stands for."""

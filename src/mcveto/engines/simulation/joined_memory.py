@@ -38,7 +38,9 @@ class JoinedMemory:
         result.clouds = united([*first.clouds, *second.clouds])
         result.looked = {key: value for key, value in second.looked.items() if first.looked.get(key) == value}
         mine, others = first.cells, second.cells
-        different = [where for where, cell in others.items() if mine.get(where) != cell]
+        different = [
+            where for where, cell in others.items() if (other := mine.get(where)) is not cell and other != cell
+        ]
         different += [where for where in mine if where not in others]
         done: set[int] = set()
         loose = frozenset() if meeting.is_loop else first.loose
