@@ -45,7 +45,7 @@ FEW_CELLS = 32
 MOST_DENIED = 4
 MOST_ENTRIES = 8192
 MOST_NODES = 400
-MOST_PLACES = 512
+MOST_PLACES = 2048
 MOST_LISTED = 1024
 MOST_TARGETS = 512
 # Bytes that a store may be spread over to be worth asking where exactly.
