@@ -3,20 +3,22 @@
 The loop that is left over when a compiler has unrolled another begins at n & ~1, or at 0 where n = 1 leaves no turn for
 the unrolled one. Both are n & ~1. A variable means the same in both states (`join`), so that every machine state of the
 first is one of the joined state, under the same values of the variables. The same the other way round: a term that is a
-number by its own path, where the other side is that number.
+number by its own path, where the other side is that number. And a choice, where the other's path says which case it is
+and that is the other's value: n, but at most 32, where n meets it.
 """
 
 from __future__ import annotations
 
 from mcveto.engines.memory import Value
 from mcveto.engines.path import Path
+from mcveto.engines.simulation.choices import all_taken
 from mcveto.engines.simulation.value_ranges import bounds_of
 from mcveto.logic.terms import Term
 
 
 def agreed(a: Value, b: Value, first: Path, second: Path) -> Value | None:
     """The term of one side, if the other side is a number and its path says that the term is this number; or the
-    number, if the term's own path says so."""
+    number, if the term's own path says so; or the choice of one side, if the other's path makes it the other's value."""
     for number, term, path, own in ((a, b, first, second), (b, a, second, first)):
         if not isinstance(number, int) or isinstance(term, int):
             continue
@@ -24,7 +26,14 @@ def agreed(a: Value, b: Value, first: Path, second: Path) -> Value | None:
             return term
         if _is(term, number, own):
             return number
+    for value, other, path in ((a, b, second), (b, a, first)):
+        if isinstance(value, Term) and _is_choice(value) and all_taken(value, path) == other:
+            return value
     return None
+
+
+def _is_choice(value: Term) -> bool:
+    return value.op == "ite" or (value.op == "lin" and any(part.op == "ite" for part in value.args))
 
 
 def _is(term: Term, number: int, path: Path) -> bool:
