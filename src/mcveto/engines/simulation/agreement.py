@@ -18,7 +18,8 @@ from mcveto.logic.terms import Term
 
 def agreed(a: Value, b: Value, first: Path, second: Path) -> Value | None:
     """The term of one side, if the other side is a number and its path says that the term is this number; or the
-    number, if the term's own path says so; or the choice of one side, if the other's path makes it the other's value."""
+    number, if the term's own path says so; or the choice of one side, if the other's path makes the other's value of
+    it."""
     for number, term, path, own in ((a, b, first, second), (b, a, second, first)):
         if not isinstance(number, int) or isinstance(term, int):
             continue
