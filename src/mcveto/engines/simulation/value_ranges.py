@@ -315,12 +315,13 @@ def _bounds_if(condition: Term, holds: bool, term: Term, limits: Limits, depth: 
     if low > high:
         return _bounds(term, limits, depth)
     limits[value] = (low, high)
-    found = _bounds(term, limits, depth)
-    if before is None:
-        del limits[value]
-    else:
-        limits[value] = before
-    return found
+    try:
+        return _bounds(term, limits, depth)
+    finally:
+        if before is None:
+            del limits[value]
+        else:
+            limits[value] = before
 
 
 def _resized(bounds: Range, bits: int) -> Range:
