@@ -136,7 +136,7 @@ class Covering:
         for (address, _), (value, _, _) in mine.looked.items():
             if any(names.get(key, key) is not key for key in (*self._table.of(address), *self._table.of(value))):  # type: ignore[arg-type]
                 return None
-        if not self._respects_remainders(old, names, replace):
+        if not self._respects_remainders(old, [a_term for a_term, _, _ in later], names, replace):
             return None
         says_list = self._executor.pointers.says_list
         said, renamed = set(new.path.terms), {name for name, now in names.items() if now is not name}
@@ -147,27 +147,35 @@ class Covering:
                 return None
         return names
 
-    def _respects_remainders(self, old: PathState, names: dict[Term, Term], replace: Callable[[Term], Term]) -> bool:
-        """Whether every name of a remainder stands for the remainder of what its dividend stands for."""
-        remainders = self._executor.remainders
-        told: set[object] | None = None
-        for name, now in names.items():
-            definition = remainders.definitions.get(name)
-            if definition is None:
+    def _respects_remainders(
+        self, old: PathState, words: list[Term], names: dict[Term, Term], replace: Callable[[Term], Term]
+    ) -> bool:
+        """Whether every name of a remainder stands for the remainder of what its dividend stands for: also one that
+        only the path or a part of `words` mentions, and that stands for itself."""
+        definitions, table = self._executor.remainders.definitions, self._table
+        if not definitions:
+            return True
+        told = {key for term in old.path.terms for key in table.of(term)}
+        pending: list[object] = [*names, *told, *(key for word in words for key in table.of(word))]
+        seen: set[object] = set()
+        while pending:
+            name = pending.pop()
+            if name in seen or name not in definitions:
                 continue
-            dividend, divisor = definition
-            stands_for = replace(dividend)
+            seen.add(name)
+            assert isinstance(name, Term)
+            dividend, divisor = definitions[name]
+            pending.extend(table.of(dividend))
+            now, stands_for = names.get(name, name), replace(dividend)
             if now is name and stands_for is dividend:
                 continue
-            if now is remainders.known(stands_for, divisor):
+            if now is self._executor.remainders.known(stands_for, divisor):
                 continue
-            if told is None:
-                told = {key for term in old.path.terms for key in self._table.of(term)}
-            keys = self._table.of(dividend)
+            keys = table.of(dividend)
             # If nothing else speaks of the dividend, it is whatever has this remainder.
             if dividend.op != "var" or dividend in names or dividend in told or keys & names.keys():
                 return False
-            if sum(1 for other, _ in remainders.definitions.values() if other is dividend) > 1:
+            if sum(1 for other, _ in definitions.values() if other is dividend) > 1:
                 return False
             if now.op != "const" or now.data >= divisor:
                 return False
