@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
 from mcveto.dpg.location import Blocks
 from mcveto.engines.simulation.coarse_memory import Unknowns
 from mcveto.engines.simulation.remainders import Remainders, has_remainder
-from mcveto.engines.simulation.simulate import Simulation
+from mcveto.engines.simulation.simulate import Simulation, simulate
 from mcveto.logic import terms as t
 from mcveto.logic.evaluate import Evaluator
 
+from .driver_text import needs_assembler, reaching
 from .random_programs import RandomProgram
 
 X = t.var("x", 32)
@@ -149,3 +151,58 @@ def test_whatever_is_named_is_looked_for() -> None:
         assert has_remainder(term) or not is_named
         found += is_named
     assert found > 100
+
+
+REMAINDER = """
+	li	5, 7
+	divwu	4, 3, 5
+	mullw	4, 4, 5
+	subf	3, 4, 3
+	OPERATION
+"""
+AS_BEFORE = "".join(f"\tli\t{register}, 0\n" for register in (0, 3, 4, 5, 6)) + "\tmtlr\t0\n\tcmpwi\t0, 3, 0\n"
+# What was made of the remainder of a number is kept; then there is another number, and nothing else has changed.
+ANOTHER_NUMBER = f"""
+	.globl _start
+_start:
+	bl	choice
+	lis	9, number@ha
+	addi	9, 9, number@l
+	stw	3, 0(9)
+{REMAINDER}
+	stw	3, 4(9)
+{AS_BEFORE}
+.Lagain:
+	lwz	3, 0(9)
+{REMAINDER}
+	lwz	6, 4(9)
+	cmplw	0, 3, 6
+	bne	0, reached
+	bl	choice
+	cmpwi	0, 3, 0
+	beq	0, .Lend
+	bl	choice
+	stw	3, 0(9)
+{AS_BEFORE}
+	b	.Lagain
+.Lend:
+	b	.Lend
+reached:
+	nop
+	blr
+choice:
+	blr
+	.data
+	.p2align 4
+number:
+	.long 0, 0
+"""
+
+
+@needs_assembler
+@pytest.mark.parametrize("is_recorded", [False, True])
+@pytest.mark.parametrize("operation", ["nop", "xori 3, 3, 5", "addi 3, 3, 5", "mullw 3, 3, 3"])
+def test_a_remainder_within_a_word_is_that_of_the_number(operation: str, is_recorded: bool, tmp_path: Path) -> None:
+    """The second turn is no part of the first, although the word is the same and the number can be any."""
+    program = reaching(tmp_path, ANOTHER_NUMBER.replace("OPERATION", operation), arch="ppc32-be")
+    assert simulate(program, 20, is_recorded=is_recorded).kind == "violated"
