@@ -12,7 +12,7 @@ checkpoint (`checkpoints`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from mcveto.engines.path import KeyTable
 from mcveto.engines.simulation.apart import Item, KeptApart, flag_of
@@ -112,9 +112,9 @@ class Doubts:
             self._apart.add(item)
         self._summaries.kept_apart(item)
 
-    def run_loops(self, heads: Iterable[int]) -> int:
+    def run_loops(self, heads: Collection[int]) -> int:
         """These loops are run from now on, since before the variable that is returned."""
-        functions = {self._loops.function_of[head] for head in heads}
+        functions = self._loops.functions(heads)
         self._summaries.drop(lambda summary: not functions.isdisjoint(summary.functions))
         return self._loops.run(heads)
 

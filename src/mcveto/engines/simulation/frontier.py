@@ -34,7 +34,7 @@ class Frontier:
         self.arrived: dict[Key, int] = {}
         """The same for when a loop was come to from outside."""
         self.compared: dict[tuple[int, Calls | None], dict[tuple[Value, Value], int]] = {}
-        """Of loops, what blocks that may leave them have compared in a first turn, with one outcome; latest last."""
+        """Of loops, what blocks that may leave them have compared in a first turn; latest last."""
         self.tested: dict[tuple[int, Calls | None], set[Value]] = {}
         """What they have compared with anything in the last turn."""
         self.open: dict[str, None] = {}

@@ -48,7 +48,7 @@ class JoinedCounters:
         self._turn_of: dict[int, Term] = {}
         self._counters: dict[Term, tuple[Term, int]] = {}
         self._began: list[tuple[Term, int]] = []
-        self._ends: list[tuple[Term, int, Value, Value, int]] = []
+        self._limits: list[tuple[Term, int, Value, Value, int]] = []
         """Of a turn, by how much something counts and what it was compared with, so many turns ago."""
 
     def value(self, a: Value, b: Value, bits: int, where: Where) -> Value | None:
@@ -137,7 +137,7 @@ class JoinedCounters:
                 if behind not in (before * step, (before - 1) * step):
                     continue
                 if distance is None:
-                    self._ends.append((turn, step, counter, limit, before))
+                    self._limits.append((turn, step, counter, limit, before))
                     continue
                 last = -(-abs(distance) // abs(step)) - before if distance * step > 0 else 0
                 if 0 < last <= MOST_TURNS:
@@ -188,7 +188,7 @@ class JoinedCounters:
                         ends[turn] = ends.get(turn, frozenset()) | {start.data // step}
                     size, wide = t.const(step, turn.width), t.zext(start, turn.width)
                     said.append((t.ult(t.mul(turn, size), wide), t.ult(size, wide)))
-        for turn, step, counter, limit, before in self._ends:
+        for turn, step, counter, limit, before in self._limits:
             first, last = (as_term(value, turn.width) for value in ((counter, limit) if step > 0 else (limit, counter)))
             size = t.const(abs(step), turn.width)
             left = t.sub(t.sub(last, first), t.mul(size, t.const(before, turn.width)))

@@ -60,12 +60,11 @@ class Liveness:
         self._always = self._bits((row.stack_pointer, *(name for name, _ in row.extra)))
         """What the simulation itself looks at, or a property."""
         arguments, results = self._bits(row.arguments), self._bits(row.return_registers)
-        known = self._all
         self._passes = {
-            Edge.FLOW: known | self._all << self._width,
-            Edge.OVER_CALL: known | (self._all & ~arguments) << self._width,
-            Edge.INTO_END: known | results << self._width,
-            Edge.INTO_CALL: known | arguments << self._width,
+            Edge.FLOW: self._all | self._all << self._width,
+            Edge.OVER_CALL: self._all | (self._all & ~arguments) << self._width,
+            Edge.INTO_END: self._all | results << self._width,
+            Edge.INTO_CALL: self._all | arguments << self._width,
             Edge.BY_POINTER: arguments << self._width,
         }
         self._effects: dict[tuple[Instruction, ...], tuple[int, int]] = {}

@@ -64,10 +64,6 @@ from mcveto.verdict import Verdict
 QUERY_SECONDS = 1.0
 # Questions are about different handlers: what a solver has learned is a burden.
 QUESTIONS_PER_SOLVER = 12
-# A loop whose end inputs do not decide is run, so many turns; or fewer, if they take so many instructions.
-MOST_TURNS = 300
-FEW_TURNS = 4
-LONG_RUN = 6000
 MOST_JOINS = 40
 # Flags that one block reads.
 MOST_GUESSED = 4
@@ -476,6 +472,7 @@ class Simulation:
                 continue  # never twice for the same loop
 
     def _follow(self, state: PathState, function: int) -> bool:
+        """The same; raises `RunLoops` where that is to be begun again."""
         general = self._summaries.general(state, self._apart.guards.idle_cells(state))
         if general is None:
             return False
@@ -568,21 +565,16 @@ class Simulation:
         outside = tuple(item for item in place.loops[:-1] if item[0] not in marks)
         where: Key = (place.pc, state.calls, outside, key[3])
         old = here.heads.get(where)
-        is_joined_soon = False
+        is_certain = place.pc not in marks
         if turns == 0:
-            self._loops.begin(place)
+            self._loops.begin(place.pc)
             here.tested.pop((place.pc, state.calls), None)
             marks -= {place.pc}
             here.joined.pop(where, None)
             here.arrived[where] = self._executor.instructions
         elif slot.is_begun_again:
             here.joined[where] = here.joined.get(where, 0) + 1
-        elif (
-            place.pc in marks
-            or turns > MOST_TURNS
-            or (turns > FEW_TURNS and self._has_run(where) > LONG_RUN)
-            or (is_joined_soon := self._loops.is_due(place.pc, turns, self._has_run(where)))
-        ):
+        elif not is_certain or self._loops.is_due(place.pc, turns, self._has_run(where)):
             activation = self._executor.activation
             rigid = activation.general.variables.keys() if activation is not None else ()
             names = self._covering.covers(old[0], state, rigid) if old is not None else None
@@ -602,7 +594,7 @@ class Simulation:
                 tested = here.tested.get((place.pc, state.calls), set())
                 before = self._unknowns.count
                 slot.state = self._joins.joined(old[0], state, True, is_cheap, numbers, tests, tested)
-                if is_joined_soon:
+                if is_certain:
                     self._loops.note_joined(place, before)
         here.entered[where] = self._executor.instructions
         # Executing a state uses it up.
@@ -613,6 +605,7 @@ class Simulation:
         return marks
 
     def _has_run(self, where: Key) -> int:
+        """The instructions since a loop was come to from outside."""
         return self._executor.instructions - self._here.arrived.get(where, 0)
 
     def _note_store(self, state: PathState, address: Term, ranges: Sequence[tuple[int, int]], is_bounded: bool) -> None:
