@@ -12,6 +12,7 @@ both) and is killed by the kernel when its parent dies.
 from __future__ import annotations
 
 import gc
+import math
 import os
 import pickle
 import resource
@@ -294,6 +295,18 @@ def _limit_address_space(memory_mb: int) -> None:
     limit = memory_mb * MEGABYTE + _UNUSED_ADDRESS_SPACE
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     if hard == resource.RLIM_INFINITY or limit < hard:
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def limit_growth(megabytes: int) -> None:
+    """Allocations fail that would take this process so far beyond what it has now."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except (OSError, IndexError, ValueError):
+        return  # this system has no /proc: the limit of its parent holds
+    limit = pages * resource.getpagesize() + megabytes * MEGABYTE
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if limit < min(value for value in (soft, hard, math.inf) if value != resource.RLIM_INFINITY):
         resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 

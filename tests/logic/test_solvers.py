@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcveto.logic.evaluate import Evaluator
-from mcveto.logic.solver import Solver, SolverError, make_solver
+from mcveto.logic.solver import Solver, SolverError, isolated, make_solver
 from mcveto.logic.solver.isolated import IsolatedSolver
+from mcveto.logic.solver.second_opinion import SecondOpinion
 from mcveto.logic.terms import (
     TRUE,
     Term,
@@ -270,6 +271,53 @@ def test_a_worker_that_dies_is_replaced() -> None:
     solver.close()
     with pytest.raises(SolverError):
         solver.check()
+
+
+def test_memory_of_a_worker_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Z3 needs some hundred megabytes for this; with less that is `unknown`."""
+    mem: Term = m
+    for i in range(400):
+        mem = store(mem, var(f"to{i}", 32), var(f"stored{i}", 8), True)
+    differ = [ne(load(mem, var(f"a{i}", 32), 1, True), load(mem, var(f"b{i}", 32), 1, True)) for i in range(400)]
+
+    def ask(megabytes: int) -> str:
+        monkeypatch.setattr(isolated, "MOST_GROWTH", megabytes)
+        solver = IsolatedSolver("z3")
+        for term in differ:
+            solver.add(term)
+        answer = solver.check(timeout=PATIENCE)
+        solver.close()
+        return answer
+
+    assert ask(2000) == "sat"
+    assert ask(50) == ask(20) == "unknown"
+
+
+def test_a_large_process_forks_for_each_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolated, "LARGE", 0)
+    solver = IsolatedSolver("z3")
+    solver.add(ult(x, k(10)))
+    assert solver.check([eq(x, k(3))]) == "sat"
+    assert solver.value(x) == 3
+    assert solver._worker is not None
+    first = solver._worker.pid
+    solver.push()
+    solver.add(ult(k(4), x))
+    assert solver.check([eq(x, k(3))]) == "unsat"
+    assert solver._worker.pid != first
+    assert solver.core() == [eq(x, k(3))]
+    solver.pop()
+    assert solver.check([eq(x, k(3))]) == "sat"
+    assert solver.statistics.restarts == 0  # none has failed
+    solver.close()
+
+
+def test_the_second_of_two_can_be_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `auto` asks of Z3 is asked in a process of its own."""
+    solver = make_solver("auto")
+    assert isinstance(solver, SecondOpinion)
+    assert isinstance(solver._started_second(), IsolatedSolver)
+    solver.close()
 
 
 def test_unknown_names_are_refused() -> None:

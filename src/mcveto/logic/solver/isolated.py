@@ -1,9 +1,10 @@
-"""A solver in a process of its own, so that time limits hold whatever the library does.
+"""A solver in a process of its own, so that limits of time and memory hold whatever the library does.
 
 The worker is forked, gets commands in batches (only `check` and questions about its answer are waited for),
 and is killed when it overruns a limit by more than GRACE. The next command starts a new one and tells it
 the assertion stack again. A worker that dies by itself (out of memory, a crash in the library) counts as
-`unknown`, too.
+`unknown`, too. What a process of much memory has forked is not kept for the next question: both would soon have
+pages of their own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
+from mcveto.limits import limit_growth, resident_mb
 from mcveto.logic.node import Term, WidthError
 from mcveto.logic.solver.interface import Answer, MemoryModel, SolverError, Statistics
 from mcveto.logic.wire import Decoder, Encoder
@@ -25,6 +27,11 @@ from mcveto.orphans import die_with
 
 GRACE = 0.25
 ORPHAN_SECONDS = 30  # a worker whose parent is gone ends itself this long after its limit
+# Megabytes that a worker may need beyond what it was forked with. A question to Z3 about a thousand stores and as many
+# loads has taken seven gigabytes, a hundred seconds after its limit of a tenth of one.
+MOST_GROWTH = 400
+# A process with more megabytes is forked for one question at a time.
+LARGE = 300
 
 _open_connections: weakref.WeakSet[Connection] = weakref.WeakSet()
 
@@ -50,9 +57,18 @@ def _serve(connection: Connection, name: str) -> None:
             for command, *operands in commands:
                 result = _execute(solver, decoder, command, operands)
         except Exception as error:
+            if isinstance(error, MemoryError) or "memory" in str(error):
+                return  # its limit: not known, like everything that a worker dies of
             connection.send_bytes(marshal.dumps(("error", f"{type(error).__name__}: {error}")))
         else:
             connection.send_bytes(marshal.dumps(("done", result)))
+
+
+def _say_nothing() -> None:
+    """What native code writes when it dies of a refused allocation is not the user's business."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
 
 
 def _execute(solver: Any, decoder: Decoder, command: str, operands: list[Any]) -> Any:
@@ -83,6 +99,9 @@ class _Worker:
     """A forked process and the pipe to it."""
 
     def __init__(self, name: str) -> None:
+        from mcveto.logic.solver import load
+
+        load(name)  # here, where the next worker has it too, and no question waits for it
         self.encoder = Encoder()
         self.connection, theirs = Pipe()
         parent = os.getpid()
@@ -96,6 +115,8 @@ class _Worker:
                 self.connection.close()
                 for other in list(_open_connections):  # else a sibling would not notice that its owner is gone
                     other.close()
+                limit_growth(MOST_GROWTH)
+                _say_nothing()
                 _serve(theirs, name)
                 code = 0
             finally:
@@ -178,11 +199,16 @@ class IsolatedSolver:
         self._terms.append(term)
 
     def _restart(self) -> None:
-        """Drop the worker; the next batch rebuilds the assertion stack."""
+        """Drop a worker that failed."""
+        if self._worker is not None:
+            self.statistics.restarts += 1
+        self._end_worker()
+
+    def _end_worker(self) -> None:
+        """The next batch rebuilds the assertion stack."""
         if self._worker is not None:
             self._worker.kill()
             self._worker = None
-            self.statistics.restarts += 1
         self._replay()
 
     def _replay(self) -> None:
@@ -206,6 +232,8 @@ class IsolatedSolver:
         """Satisfiability under assumptions; `unknown` after timeout seconds, whatever the library does."""
         started = time.monotonic()
         self._last = None
+        if self._worker is not None and resident_mb(os.getpid()) > LARGE:
+            self._end_worker()
         self._assumed = list(dict.fromkeys(assumptions))
         if any(t.width != 1 for t in self._assumed):
             raise WidthError("assumptions must be Booleans")
