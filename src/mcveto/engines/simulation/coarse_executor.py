@@ -27,7 +27,7 @@ from mcveto.engines.simulation.narrowing import MOST_VALUES, Narrowing, Table
 from mcveto.engines.simulation.pointers import Pointers
 from mcveto.engines.simulation.positions import Positions
 from mcveto.engines.simulation.remainders import Remainders, has_remainder
-from mcveto.engines.simulation.value_ranges import bounds_of, places_of, values_of
+from mcveto.engines.simulation.value_ranges import bounds_of, is_excluded, places_of, values_of
 from mcveto.engines.state import PathState
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
@@ -63,11 +63,19 @@ class CoarseDomain(PathDomain):
         value = super().apply(opcode, arguments, input_bits, output_bits)
         if opcode in COMPARES:
             assert isinstance(self._decisions, CoarseExecutor)
+            one, other = arguments
+            if isinstance(one, int) and isinstance(other, int):
+                self._decisions.masks.note_comparison(one, other)
             if self._decisions.tested is not None:
                 self._decisions.tested.update(arguments)
             if self._decisions.compared is not None:
                 self._decisions.compared[arguments] = input_bits
         if isinstance(value, int):
+            if opcode == "INT_AND":
+                one, other = arguments
+                if isinstance(one, int) and isinstance(other, int):
+                    assert isinstance(self._decisions, CoarseExecutor)
+                    self._decisions.masks.note_number(one, other)
             return value
         if has_remainder(value):
             assert isinstance(self._decisions, CoarseExecutor)
@@ -79,7 +87,10 @@ class CoarseDomain(PathDomain):
         assert isinstance(executor, CoarseExecutor)
         if executor.deciding and isinstance(address, int) and executor._instruction.pc in executor.deciding:
             executor.decided.update(range(address, address + size))
-        return super().load(address, size)
+        value = super().load(address, size)
+        if isinstance(address, int) and isinstance(value, int):
+            executor.masks.note_held(address, value)
+        return value
 
     def store(self, address: Value, value: Value, size: int) -> None:
         if isinstance(address, int) and isinstance(value, Term):
@@ -87,6 +98,9 @@ class CoarseDomain(PathDomain):
             assert isinstance(executor, CoarseExecutor)
             # A flag that was tested may be stored instead of the number that it is.
             value = choices.settled(value, executor._state.path)
+        elif isinstance(address, int) and isinstance(value, int):
+            assert isinstance(self._decisions, CoarseExecutor)
+            self._decisions.masks.note_store(address, value)
         super().store(address, value, size)
 
 
@@ -95,7 +109,9 @@ class CoarseExecutor(Executor):
         super().__init__(program, queries, eager=True)
         self.unknowns = unknowns
         self.remainders = Remainders(unknowns)
-        self.pointers = Pointers(program.space, self._row.address_bytes)
+        self.pointers = Pointers(
+            program.space, self._row.address_bytes, lambda address: self.are_behind_calls((address,))
+        )
         self.masks = Masks(queries.table)
         self._domain = CoarseDomain(program.decoder.layout, program.space, self)
         self.possible = Possible(queries, MOST_NODES)
@@ -166,6 +182,12 @@ class CoarseExecutor(Executor):
             way = True
         elif state.path.holds(t.bnot(condition)):
             way = False
+        elif is_excluded(condition, state.path):
+            way = False
+            state.path.add(t.bnot(condition))
+        elif is_excluded(t.bnot(condition), state.path):
+            way = True
+            state.path.add(condition)
         else:
             opposite = t.bnot(condition)
             yes: Model | No | None = None
@@ -218,6 +240,7 @@ class CoarseExecutor(Executor):
         return value
 
     def _begin_node(self, state: PathState, block: tuple[Instruction, ...]) -> Accesses | None:
+        self.masks.begin_block()
         accesses = super()._begin_node(state, block)
         if self.watched is not None:
             if accesses is None:

@@ -9,6 +9,7 @@ was taken is `i = 0 ? 1 : before` here and `bit ? 0 : 1` there, it is `n = 0 ? 1
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import NamedTuple
 
 from mcveto.engines.domain import as_term, as_value
@@ -70,8 +71,10 @@ class InTermsOfPairs:
         pairs, indices = self._meeting.pairs, self._meeting.indices
         if self._known == (len(pairs), len(indices)):
             return
+        latest = [(new, a, b) for (_, a, b), new in islice(pairs.items(), self._known[0], None)]
+        latest += indices[self._known[1] :]
         self._known = len(pairs), len(indices)
-        for new, *sides in [*((new, a, b) for (_, a, b), new in pairs.items()), *indices]:
+        for new, *sides in latest:
             for names, meant, side in zip(self._names, self._meant, sides, strict=True):
                 meant[new] = as_term(side, new.width)
                 if isinstance(side, Term):

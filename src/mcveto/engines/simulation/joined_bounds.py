@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from mcveto.engines.memory import Value
 from mcveto.engines.simulation.exit_tests import LAST_ERROR
-from mcveto.engines.simulation.meeting import Meeting
+from mcveto.engines.simulation.meeting import Meeting, Where
 from mcveto.engines.simulation.turns import thresholds
 from mcveto.engines.simulation.value_ranges import bounds_of
 from mcveto.engines.state import PathState
@@ -20,6 +20,8 @@ from mcveto.logic import terms as t
 from mcveto.logic.terms import Term
 
 SLOW = 64
+# Turns of a loop in which bounds are moved to the next number that something is compared with.
+MOST_TESTED = 8
 NARROW = (0xFF, 0xFFFF)
 # Conditions of a path.
 LATELY = 4
@@ -32,9 +34,11 @@ def counts_slowly(a: Value, b: Value) -> bool:
     return isinstance(a, int) and isinstance(b, int) and abs(a - b) <= SLOW
 
 
-def enclose(meeting: Meeting, new: Term, a: Value, b: Value, bits: int, may_guess: bool) -> None:
-    """Two addresses in one region: the variable is between them. In a loop, at least not below both,
-    or no wider; if nothing may be guessed, only if it did not become wider just now."""
+def enclose(
+    meeting: Meeting, new: Term, a: Value, b: Value, bits: int, may_guess: bool, most: int | None = None
+) -> None:
+    """Two addresses in one region: the variable is between them. In a loop, at least not below both, or no wider; if
+    nothing may be guessed, only if it did not become wider just now. `most`: what such a place is masked with."""
     setting = meeting.setting
     if bits != setting.address_bits:
         return
@@ -42,6 +46,9 @@ def enclose(meeting: Meeting, new: Term, a: Value, b: Value, bits: int, may_gues
     low_b, high_b = (b, b) if isinstance(b, int) else bounds_of(b, meeting.second.path)
     low, high = min(low_a, low_b), max(high_a, high_b)
     if meeting.is_loop:
+        if most is not None and high <= most:
+            meeting.bounds.append(t.ule(new, t.const(most, bits)))
+            return
         if not may_guess and high_b > high_a:
             return
         if isinstance(a, int) and isinstance(b, int):
@@ -87,6 +94,63 @@ def enclose(meeting: Meeting, new: Term, a: Value, b: Value, bits: int, may_gues
         meeting.bounds.append(t.ule(t.const(low, bits), new))
     if high <= NARROW[-1]:
         meeting.bounds += _common_bits(meeting, new, a, b)
+
+
+def say_ends(meeting: Meeting, found: Term, a: Value, b: Value, where: Where) -> None:
+    """Of a sum that stands for two small numbers, one of which has been counted: that it is at most the greater one's
+    bound. Each summand has bounds, but that it was not counted where it had reached its end would be lost."""
+    if all(atom.op == "var" for atom in found.args) and (where[0] != "memory" or len(found.args) == 1):
+        return
+    high = 0
+    for value, path in ((a, meeting.first.path), (b, meeting.second.path)):
+        high = max(high, value if isinstance(value, int) else bounds_of(value, path)[1])
+        if high > NARROW[-1]:
+            return
+    meeting.bounds.append(t.ule(found, t.const(high, found.width)))
+
+
+def between_tests(meeting: Meeting, a: Value, b: Value) -> tuple[int, int] | None:
+    """Bounds for what counts in memory and is compared with numbers of its own before it does, as the bytes in a
+    buffer are with its size: up to these numbers. They say all that is needed of it, while the turns in which it counts
+    are some of those of the loop; what is told by the number of the turn would have no bounds as soon as that has none.
+    """
+    place = meeting.second.place
+    turn = place.loops[-1][1] if place is not None and place.loops else 0
+    if not isinstance(a, Term) or not isinstance(b, Term):
+        return None
+    ends = _tests(meeting, b)
+    if ends is None:
+        return None
+    half = 1 << b.width - 1
+    low_a, high_a = bounds_of(a, meeting.first.path)
+    low, high = bounds_of(b, meeting.second.path)
+    if high >= half or (turn > MOST_TESTED and (high > high_a or low < low_a)):
+        return None
+    if high > high_a:
+        high = min((end for end in ends if end >= high), default=half)
+    elif high_a < half:
+        high = high_a
+    if low < low_a:
+        low = max((end for end in ends if end <= low), default=0)
+    else:
+        low = low_a
+    return (low, high) if high < half else None
+
+
+def _tests(meeting: Meeting, value: Term) -> list[int] | None:
+    """The bounds that comparisons of a value with numbers say, in this turn; None if there are none."""
+    before = {*meeting.first.path.terms}
+    found: list[int] = []
+    for conjunct in meeting.second.path.about([value]):
+        inner = conjunct.args[0] if conjunct.op == "not" else conjunct
+        if conjunct in before or inner.op not in ("ult", "ule", "slt", "sle"):
+            continue
+        for side, other in (inner.args, inner.args[::-1]):
+            distance = t.sub(value, side) if other.op == "const" and side.width == value.width else None
+            if distance is not None and distance.op == "const":
+                middle = other.data + distance.data
+                found += [end & (1 << value.width) - 1 for end in (middle - 1, middle, middle + 1)]
+    return sorted(found) or None
 
 
 def _counts(a: Value, b: Value, high_a: int, high_b: int) -> bool:

@@ -25,6 +25,8 @@ from mcveto.machine.address_space import AddressSpace
 
 MOST_PLACES = 512
 MOST_LISTED = 1024
+# Of distances, at the end: elements of less than a word are told apart by nobody.
+FEWEST_ZEROS = 2
 Join = Callable[[Value, Value, int, Where], Value]
 
 
@@ -44,7 +46,12 @@ class JoinedPlaces:
         self._space = meeting.setting.space
         self._elements: dict[tuple[Value, Value], Term] = {}
 
-    def strided(self, a: Value, b: Value, bits: int, where: Where, join: Join) -> Value | None:
+    def joined(self, a: Value, b: Value, bits: int, where: Where, join: Join) -> Value | None:
+        """What stands for two places, or for two distances from one."""
+        found = self._strided(a, b, bits, where, join)
+        return self._multiple(a, b, bits, where, join) if found is None and not self._meeting.is_loop else found
+
+    def _strided(self, a: Value, b: Value, bits: int, where: Where, join: Join) -> Value | None:
         """Two of a few places at equal distances, start + distance * index: so is what stands for both."""
         meeting = self._meeting
         if bits != meeting.setting.address_bits:
@@ -96,6 +103,20 @@ class JoinedPlaces:
         most = max(value if isinstance(value, int) else bounds_of(value, path)[1] for value, path in sides)
         if most <= NARROW[-1]:
             meeting.bounds.append(t.ule(element, t.const(most, element.width)))
+
+    def _multiple(self, a: Value, b: Value, bits: int, where: Where, join: Join) -> Value | None:
+        """Two small multiples of a power of two: distances from the start of an array to one of its elements."""
+        if bits != self._meeting.setting.address_bits or (isinstance(a, int) and isinstance(b, int)):
+            return None
+        sides = as_term(a, bits), as_term(b, bits)
+        zeros = trailing_zeros(*sides)
+        paths = (self._meeting.first.path, self._meeting.second.path)
+        if zeros < FEWEST_ZEROS or any(
+            bounds_of(side, path)[1] > NARROW[-1] for side, path in zip(sides, paths, strict=True)
+        ):
+            return None
+        first, second = (as_value(t.lshr(side, t.const(zeros, bits))) for side in sides)
+        return as_value(t.shl(as_term(join(first, second, bits, where), bits), t.const(zeros, bits)))
 
     def _within_element(self, a: Value, b: Value, bits: int, where: Where, join: Join) -> Value | None:
         """Two places of the same element of an array that is not certain: that element, and what stands for both."""

@@ -19,7 +19,7 @@ from mcveto.engines.simulation.agreement import agreed
 from mcveto.engines.simulation.choices import are_of_one_flag, are_ways, is_choice, renaming, settled, taken
 from mcveto.engines.simulation.gate import MOST_GATE, gate_of
 from mcveto.engines.simulation.in_terms_of_pairs import InTermsOfPairs
-from mcveto.engines.simulation.joined_bounds import counts_slowly, enclose
+from mcveto.engines.simulation.joined_bounds import between_tests, counts_slowly, enclose, say_ends
 from mcveto.engines.simulation.joined_counters import JoinedCounters
 from mcveto.engines.simulation.joined_places import JoinedPlaces
 from mcveto.engines.simulation.meeting import Meeting, Where
@@ -33,8 +33,13 @@ from mcveto.logic.terms import Term
 FLAGS = 8
 # Bytes of what is counted.
 WORDS = (1, 2, 4)
+# Bits of what most programs count with.
+WORD = 32
+COMPARISONS = ("ult", "ule", "slt", "sle")
 # Nodes of the choice between functions that a call through a table goes to.
 MOST_CHOSEN = 1000
+# Nodes of a distance that several values have moved by.
+MOST_MOVED = 24
 # Bytes of an object in which its successor is looked for.
 LARGEST_OBJECT = 256
 
@@ -49,8 +54,18 @@ class JoinedValues:
         self._places = JoinedPlaces(meeting)
         self._renamed = InTermsOfPairs(meeting)
         self.counters = JoinedCounters(meeting)
+        self._split: dict[tuple[int, Value, Value], Value] = {}
+        """Two choices by one condition that have met: parts of long ones meet again and again."""
 
     def value(self, a: Value, b: Value, bits: int, where: Where) -> Value:
+        if a is b:
+            return a
+        found = self._value(a, b, bits, where)
+        if isinstance(found, Term) and found.op == "lin" and not self._meeting.is_loop:
+            say_ends(self._meeting, found, a, b, where)
+        return found
+
+    def _value(self, a: Value, b: Value, bits: int, where: Where) -> Value:
         if a is b or (type(a) is int and a == b and type(b) is int):
             return a
         meeting = self._meeting
@@ -89,28 +104,41 @@ class JoinedValues:
         if self._gate is not None and _is_clamped(self._gate, a, b):
             meeting.origin(where)
             clamped = t.ite(self._gate, as_term(a, bits), as_term(b, bits))
-            self._places.note_most(clamped, a, b)
+            if isinstance(a, int) or isinstance(b, int):
+                self._places.note_most(clamped, a, b)
             return as_value(clamped)
         found = meeting.pairs.get((bits, a, b))
         split = self._renamed.split(a, b) if found is None and not meeting.is_loop else None
         if split is not None:
-            sides = (self._side(*pair, bits, where) for pair in (split.if_true, split.if_false))
-            return as_value(t.ite(split.condition, *(as_term(side, bits) for side in sides)))
+            known = self._split.get((bits, a, b))
+            if known is None:
+                sides = (self._side(*pair, bits, where) for pair in (split.if_true, split.if_false))
+                terms = (as_term(side, bits) for side in sides)
+                known = self._split[bits, a, b] = as_value(t.ite(split.condition, *terms))
+            return known
         if found is None and (bits > FLAGS or not meeting.is_loop):
             row = self._row(a, b, bits, where)
             if row is not None:
                 return row
         if found is None:
+            found = self._tested(a, b, bits, where)
+        if found is None and meeting.is_loop and bits >= WORD:
+            moved = self._moved(a, b, bits, where)
+            if moved is not None:
+                return moved
+        if found is None:
             counts = self.counters
             strided = counts.value(a, b, bits, where) if meeting.is_loop else counts.of_ways(a, b, where)
             if strided is None:
-                strided = self._places.strided(a, b, bits, where, self.value)
+                strided = self._places.joined(a, b, bits, where, self.value)
             if strided is not None:
                 return strided
             narrow = self._narrow(a, b, bits, where)
             if narrow is not None:
                 return narrow
             found = meeting.pairs[bits, a, b] = meeting.fresh(bits, where)
+            if meeting.is_loop and bits >= WORD:
+                meeting.moved.setdefault(t.sub(as_term(b, bits), as_term(a, bits)), (found, a, b))
             masks = self._setting.executor.masks
             masks.note(found, masks.at_most(a, b))
             may_guess = (
@@ -118,8 +146,46 @@ class JoinedValues:
                 or self._setting.is_flag(where)
                 or (counts_slowly(a, b) and (where[0] == "register" or self._setting.on_stack(where[1])))
             )
-            enclose(meeting, found, a, b, bits, may_guess)
+            most = masks.of_place(where[1], isinstance(a, int)) if where[0] == "memory" else None
+            enclose(meeting, found, a, b, bits, may_guess, most)
         return found
+
+    def _tested(self, a: Value, b: Value, bits: int, where: Where) -> Term | None:
+        """A variable of its own for a word of memory that counts between numbers."""
+        meeting = self._meeting
+        if not (meeting.is_loop and meeting.guesses) or bits < WORD:
+            return None
+        if where[0] != "memory" or self._setting.on_stack(where[1]):
+            return None
+        ends = between_tests(meeting, a, b)
+        if ends is None:
+            return None
+        found = meeting.pairs[bits, a, b] = meeting.fresh(bits, where)
+        low, high = (t.const(end, bits) for end in ends)
+        meeting.bounds += [t.ule(found, high), t.ule(low, found)]
+        return found
+
+    def _moved(self, a: Value, b: Value, bits: int, where: Where) -> Value | None:
+        """What has moved by as much as something else in this turn, or by as much to the other side: who copies piece
+        by piece adds the length of a piece to what was copied, and takes it from what is left."""
+        difference = t.sub(as_term(b, bits), as_term(a, bits))
+        if difference.op == "const" or not t.are_short([difference], MOST_MOVED):
+            return None
+        meeting = self._meeting
+        known = meeting.moved.get(difference)
+        if known is not None:
+            new, before, _ = known
+            meeting.origin(where)
+            return as_value(t.add(as_term(a, bits), t.sub(new, as_term(before, bits))))
+        known = meeting.moved.get(t.sub(t.const(0, bits), difference))
+        if known is None:
+            return None
+        new, before, now = known
+        meeting.origin(where)
+        whole = t.add(as_term(a, bits), as_term(before, bits))
+        if self._setting.covering.implied(meeting.second, t.ule(as_term(now, bits), whole)):
+            meeting.bounds.append(t.ule(new, whole))
+        return as_value(t.sub(whole, new))
 
     def _side(self, a: Value, b: Value, bits: int, where: Where) -> Value:
         """What stands for one case of two choices by the same condition."""
@@ -214,9 +280,9 @@ class JoinedValues:
         call through a table. Where it goes will tell the index (`narrowing`), and then the choice is over."""
         if bits != self._setting.address_bits or isinstance(a, int) or isinstance(b, int) or {a.op, b.op} != {"ite"}:
             return False
-        if not t.are_short([a, b], MOST_CHOSEN):
-            return False
         executor = self._setting.executor
+        if not t.are_short([a, b], MOST_CHOSEN) or not all(executor.is_code(_first_way(value)) for value in (a, b)):
+            return False
         return all(
             values and all(map(executor.is_code, values))
             for values in (values_of(a, self._first.path, MOST_CHOSEN), values_of(b, self._second.path, MOST_CHOSEN))
@@ -251,7 +317,10 @@ class JoinedValues:
 
 def _is_clamped(gate: Term, a: Value, b: Value) -> bool:
     """Whether a number takes the place of a value because of how the two compare: n, but at most 32, or where so many
-    bytes or words end. That n is not 0 is then known of both."""
+    bytes or words end. That n is not 0 is then known of both. Or the lesser of two values, which is less than both."""
+    if isinstance(a, Term) and isinstance(b, Term):
+        inner = gate.args[0] if gate.op == "not" else gate
+        return inner.op in COMPARISONS and {*inner.args} == {a, b} and t.are_short([gate], MOST_GATE)
     value, number = (a, b) if isinstance(b, int) else (b, a)
     if (
         isinstance(value, int)
@@ -265,6 +334,13 @@ def _is_clamped(gate: Term, a: Value, b: Value) -> bool:
         return False
     counts = [side for side in comparison.args if side.op != "const" and side.width == value.width]
     return any(t.sub(value, t.mul(side, t.const(size, side.width))).op == "const" for side in counts for size in WORDS)
+
+
+def _first_way(value: Term) -> int:
+    """What a choice is if every condition holds; 0 if that is no number."""
+    while value.op == "ite":
+        value = value.args[1]
+    return value.data if value.op == "const" else 0
 
 
 def _cuts(value: Term) -> set[int]:

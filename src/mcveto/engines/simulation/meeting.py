@@ -99,6 +99,9 @@ class Meeting:
         self.pairs: dict[tuple[int, Value, Value], Term] = {}
         self.indices: list[tuple[Term, Value, Value]] = []
         """Variables that stand for what no register and no cell of the two states holds by itself."""
+        self.moved: dict[Term, tuple[Term, Value, Value]] = {}
+        """By how much something has moved in this turn of a loop, where that is no number: what stands for it, and its
+        two values."""
         self.bounds: list[Term] = []
         self.made: dict[Term, int] = {}
         """New variables, and for how many words of memory they stand."""

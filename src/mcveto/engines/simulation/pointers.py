@@ -3,7 +3,8 @@
 Before the first request comes, a slot holds null; afterwards it holds the device that some request was for. Where the
 two meet, a variable that stands for anything would make every later store through it a store to anywhere. So it stands
 for null or one of the addresses, which the path lists (`value_ranges` reads such lists). In a loop, a list that is not
-complete after the first turn may grow a few times; what grows longer is no set of objects but a pointer that moves.
+complete after the first turn may grow a few times; what grows longer is no set of objects but a pointer that moves,
+except where it becomes twice as long at once: the index of a pool is known in the first turn, and any one afterwards.
 Unless words of memory hold what is new: who walks along a list of objects comes to all of them, one in each turn, so
 that all of them are taken in as soon as the list grows. An access through null is not allowed, and ends the run: what
 remains are the addresses.
@@ -11,7 +12,7 @@ remains are the addresses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import gcd
 
 from mcveto.engines.domain import as_value
@@ -33,8 +34,12 @@ FIRST_PAGE = 0x1000
 
 
 class Pointers:
-    def __init__(self, space: AddressSpace, address_bytes: int) -> None:
+    def __init__(
+        self, space: AddressSpace, address_bytes: int, is_behind_call: Callable[[int], bool] = lambda address: True
+    ) -> None:
+        """`is_behind_call`: whether a call returns to an address of code."""
         self._space = space
+        self._is_behind_call = is_behind_call
         self._bytes = address_bytes
         self._listed: set[Term] = set()
         """Variables that a join made for pointers: whether it is worth looking for a list."""
@@ -57,8 +62,8 @@ class Pointers:
         if value < FIRST_PAGE:
             return not value
         region = self._space.region_at(value)
-        # Addresses of code are what calls leave behind: lists of them would grow with every caller.
-        return region is not None and not region.permissions & EXECUTE
+        # What calls leave behind are no functions to call: lists of them would grow with every caller.
+        return region is not None and not (region.permissions & EXECUTE and self._is_behind_call(value))
 
     def may_meet(self, a: Value, b: Value) -> bool:
         """Whether one of two values is null, or may have been a pointer before."""
@@ -81,6 +86,8 @@ class Pointers:
             held = self._held(memory, first - {0}, paths[1])
             if second - first <= held | {0}:
                 both, is_grown = both | held, False
+            if len(both) >= 2 * len(first):
+                is_grown = False
         return sorted(both) if len(both) <= (MOST_GROWN if is_grown else MOST_LISTED) else None
 
     def says_list(self, condition: Term, names: Mapping[Term, Term], path: Path) -> bool:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from mcveto.engines.path import Group, Path
 from mcveto.engines.simulation.low_bits import aligned, low_bits
 from mcveto.logic import terms as t
+from mcveto.logic.linear import without_constant
 from mcveto.logic.terms import Term
 
 Range = tuple[int, int]
@@ -21,6 +22,8 @@ class Limits(dict[Term, Range]):
         """Of a word, which of its parts have some."""
         self.excluded: dict[Term, set[int]] = {}
         """What a term is said not to be."""
+        self.has_sums = False
+        """Whether some are of sums, without their constant."""
 
 
 def bounds_of(term: Term, path: Path) -> Range:
@@ -45,6 +48,7 @@ def _limits_of_all(groups: list[Group]) -> Limits:
         found = _limits_of(group)
         limits.update(found)
         limits.parts.update(found.parts)
+        limits.has_sums |= found.has_sums
     return limits
 
 
@@ -63,10 +67,35 @@ def _limits_of(group: Group) -> Limits:
                 _limit(listed[0], min(listed[1]), max(listed[1]), limits)
     for other, numbers in limits.excluded.items():
         _exclude(other, numbers, limits)
+    for conjunct in group.terms:
+        _read_signed(conjunct, limits)
     compared = [conjunct for conjunct in group.terms if _compare(conjunct, limits)]
     for conjunct in compared:
         _compare(conjunct, limits)  # bounds of sums are of use where those of their variable are known
     return limits
+
+
+def is_excluded(condition: Term, path: Path) -> bool:
+    """Whether bounds say that a comparison with a number does not hold: the other way of a branch that counts."""
+    inner, holds = (condition.args[0], False) if condition.op == "not" else (condition, True)
+    if inner.op not in ("ult", "ule", "slt", "sle", "eq") or inner.args[0].width == 1:
+        return False
+    a, b = inner.args
+    if a.op != "const" and b.op != "const":
+        return False
+    half, is_signed = 1 << a.width - 1, inner.op in ("slt", "sle")
+    sides = [bounds_of(a, path), bounds_of(b, path)]
+    if is_signed:
+        if any(low < half <= high for low, high in sides):
+            return False
+        sides = [(low ^ half, high ^ half) for low, high in sides]
+    (low_a, high_a), (low_b, high_b) = sides
+    if inner.op == "eq":
+        return holds and (high_a < low_b or high_b < low_a)
+    strict = inner.op in ("ult", "slt")
+    if holds:
+        return low_a >= high_b + (not strict)
+    return high_a < low_b + (not strict)
 
 
 def places_of(term: Term, size: int, path: Path, most: int) -> list[Range]:
@@ -184,6 +213,21 @@ def _read(conjunct: Term, holds: bool, limits: Limits) -> None:
         _limit(b, a.data + strict, top, limits)
 
 
+def _read_signed(conjunct: Term, limits: Limits) -> None:
+    """What is less than a number, as signed numbers are, and is not negative, is so as any number."""
+    holds = conjunct.op != "not"
+    inner = conjunct if holds else conjunct.args[0]
+    if inner.op not in ("slt", "sle"):
+        return
+    a, b = inner.args if holds else reversed(inner.args)
+    half = 1 << a.width - 1
+    if b.op != "const" or b.data >= half or a.op == "const":
+        return
+    high = b.data - ((inner.op == "slt") == holds)
+    if high >= 0 and high < _bounds(a, limits, _DEPTH)[1] < half:
+        _limit(a, 0, high, limits)
+
+
 def _exclude(term: Term, numbers: set[int], limits: Limits) -> None:
     """Bounds without what a term is not, where that is at their ends."""
     low, high = limits.get(term, (0, (1 << term.width) - 1))
@@ -215,6 +259,12 @@ def _limit(term: Term, low: int, high: int, limits: Limits) -> None:
     if term.op == "extract":
         limits.parts.setdefault(term.args[0], set()).add(term)
     size = 1 << term.width
+    if term.op == "lin" and len(term.args) > 1 and low <= high:
+        ends = ((low - term.data[1]) % size, (high - term.data[1]) % size)
+        if ends[0] <= ends[1]:
+            limits.has_sums = True
+            if term.data[1]:
+                _limit(without_constant(term), *ends, limits)
     if term.op == "lin" and len(term.args) == 1 and term.data[0][0] in (1, size - 1) and low <= high:
         # x + c or c - x within bounds: so is x, where nothing wraps around.
         ends = (low - term.data[1], high - term.data[1])
@@ -341,6 +391,14 @@ def _linear(term: Term, limits: Limits, depth: int) -> Range:
             coefficient -= size
         low += min(coefficient * bottom, coefficient * ceiling)
         high += max(coefficient * bottom, coefficient * ceiling)
-    if low // size == high // size:
-        return low % size, high % size
-    return 0, size - 1
+    least, greatest = (low % size, high % size) if low // size == high // size else (0, size - 1)
+    if limits.has_sums and len(term.args) > 1:
+        known = limits.get(without_constant(term))
+        if known is not None:
+            first, last = ((end + term.data[1]) % size for end in known)
+            if first <= last:
+                least, greatest = max(least, first), min(greatest, last)
+                # What is less than nothing, for all that the summands tell, would be greater than that.
+                if -size < low < 0 <= high < size and last < size + low:
+                    least, greatest = max(first, 0), min(high, last)
+    return least, greatest
