@@ -31,3 +31,17 @@ def test_blocks_that_nothing_leads_into_stay() -> None:
     before = blocks.fixed_block(HEAD)
     blocks.end_before([HEAD])
     assert blocks.fixed_block(HEAD) is before
+
+
+def test_loops_behind_a_jump_through_a_table() -> None:
+    """They are found when the jump is followed, not when the function is first looked at."""
+    program = RandomProgram(b"\xff\xe0" + LOOP, b"\xc3", bytes(64), False).load()  # jmp eax
+    blocks = Blocks(program)
+    function = Function(CODE, blocks.fixed_block, 0, blocks.end_before)
+    assert function.blocks() == [CODE]
+    function.note_edge(CODE, CODE + 2)
+    head, join = HEAD + 2, JOIN + 2
+    assert [item.pc for item in blocks.fixed_block(CODE + 2) or ()] == [CODE + 2]
+    assert function.successors(CODE) == [CODE + 2] and function.successors(CODE + 2) == [head]
+    assert function.place(head)[1] == (head,) and function.place(join)[1] == (head,)
+    assert function.place(CODE + 2)[1] == ()

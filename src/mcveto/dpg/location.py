@@ -110,14 +110,15 @@ class Blocks:
             self._through.setdefault(self._decoder.row.code_address(item.pc), set()).add(pc)
         return block
 
-    def end_before(self, pcs: Iterable[int]) -> None:
-        """From now on blocks end before these program counters."""
+    def end_before(self, pcs: Iterable[int]) -> list[int]:
+        """From now on blocks end before these program counters; where the blocks begin that went on through them."""
         address = self._decoder.row.code_address
         stops = {address(pc) for pc in pcs} - self._stops
         self._stops |= stops
-        for stop in stops:
-            for pc in self._through.pop(stop, ()):
-                self._fixed.pop(pc, None)
+        shorter = {pc for stop in stops for pc in self._through.pop(stop, ())}
+        for pc in shorter:
+            self._fixed.pop(pc, None)
+        return sorted(shorter)
 
     def single(self, pc: int, code: bytes) -> tuple[Instruction, ...]:
         """The one-instruction block at `pc` where memory holds `code`; raises Unsupported."""

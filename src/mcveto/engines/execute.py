@@ -432,8 +432,8 @@ class Executor:
 
     def _fetch(self, state: PathState) -> tuple[Instruction, ...]:
         found = self._pruned.get(state.pc)
-        if found is None:
-            block = self._blocks.fixed_block(state.pc)
+        block = self._blocks.fixed_block(state.pc)
+        if found is None or block is not self._whole[state.pc]:  # it may end sooner than it did, where a loop begins
             if block is None:
                 return self._single(state)
             self._whole[state.pc] = block

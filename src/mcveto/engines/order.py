@@ -14,13 +14,14 @@ is proved depends on it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from mcveto.engines.state import Loops, PathState, Place
 from mcveto.machine.faults import MachineError
 from mcveto.machine.pcode import Instruction, Space, Transfer
 
 BlockAt = Callable[[int], tuple[Instruction, ...] | None]
-EndBefore = Callable[[Iterable[int]], None]
+EndBefore = Callable[[Iterable[int]], Iterable[int]]
 MAX_BLOCKS = 20_000
 # Position within the surrounding component, heads of the components around it (outermost first).
 Nesting = tuple[tuple[int, ...], tuple[int, ...]]
@@ -31,8 +32,9 @@ class Function:
 
     def __init__(self, entry: int, block_at: BlockAt, mode_mask: int = 0, end_before: EndBefore | None = None) -> None:
         """`mode_mask`: the bits of a program counter that say how to decode; a jump keeps them. `end_before` is told
-        where loops begin: a block that comes before one and goes on into it would make another block the head, in the
-        middle of a turn, where what the turn has computed already meets what the one before had."""
+        where loops begin, and says which blocks end there now that went on: a block that comes before a loop and goes
+        on into it would make another block the head, in the middle of a turn, where what the turn has computed already
+        meets what the one before had."""
         self._entry = entry
         self._block_at = block_at
         self._mode_mask = mode_mask
@@ -41,16 +43,29 @@ class Function:
         self._successors: dict[int, list[int]] = {}
         self._places: dict[int, Nesting] | None = None
         self._endless: tuple[int, dict[int, bool]] = (0, {})
+        self._end_before = end_before
         self._discover([entry])
         if end_before is not None:
-            end_before(self._heads())
+            end_before(self._heads(self._successors))
             self._successors = {}
             self._discover([entry])
 
-    def _heads(self) -> list[int]:
-        """Where direct jumps lead back to."""
-        last = {pc: block[-1].pc for pc in self._successors if (block := self.block(pc))}
-        return [to for pc, found in self._successors.items() for to in found if pc in last and to <= last[pc]]
+    def _heads(self, blocks: Iterable[int]) -> list[int]:
+        """Where direct jumps of these blocks lead back to."""
+        last = {pc: block[-1].pc for pc in blocks if (block := self.block(pc))}
+        return [to for pc in last for to in self._successors[pc] if to <= last[pc]]
+
+    def _discover_behind(self, source: int, target: int) -> None:
+        """An edge leads to code that was not known, such as the ways of a jump through a table; loops begin there."""
+        known = len(self._successors)
+        self._discover([source, target])
+        if self._end_before is None or len(self._successors) == known:
+            return
+        found = list(islice(self._successors, known, None))
+        shorter = [pc for pc in self._end_before(self._heads(found)) if pc in self._successors]
+        for pc in shorter:
+            del self._successors[pc]
+        self._discover(shorter)
 
     def place(self, pc: int) -> Nesting:
         if pc not in self._successors:
@@ -77,8 +92,9 @@ class Function:
         """An edge that was taken; those of indirect jumps are new."""
         known = self._successors.get(source)
         if known is None or target not in known:
-            self._discover([source, target])
-            self._successors[source].append(target)
+            self._discover_behind(source, target)
+            if target not in self._successors[source]:
+                self._successors[source].append(target)
             self._places = None
             self.edges += 1
 

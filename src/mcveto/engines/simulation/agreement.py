@@ -4,7 +4,8 @@ The loop that is left over when a compiler has unrolled another begins at n & ~1
 the unrolled one. Both are n & ~1. A variable means the same in both states (`join`), so that every machine state of the
 first is one of the joined state, under the same values of the variables. The same the other way round: a term that is a
 number by its own path, where the other side is that number. And a choice, where the other's path says which case it is
-and that is the other's value: n, but at most 32, where n meets it.
+and that is the other's value: n, but at most 32, where n meets it. Or two terms whose last bits the paths tell: what an
+unrolled loop has left to do is n where n is even, and n - 1 where it is odd.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from mcveto.engines.memory import Value
 from mcveto.engines.path import Path
 from mcveto.engines.simulation.choices import all_taken
 from mcveto.engines.simulation.value_ranges import bounds_of
+from mcveto.logic import terms as t
+from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
+
+MOST_NODES = 12
 
 
 def agreed(a: Value, b: Value, first: Path, second: Path) -> Value | None:
@@ -30,7 +35,28 @@ def agreed(a: Value, b: Value, first: Path, second: Path) -> Value | None:
     for value, other, path in ((a, b, second), (b, a, first)):
         if isinstance(value, Term) and _is_choice(value) and all_taken(value, path) == other:
             return value
+    if isinstance(a, Term) and isinstance(b, Term) and a.width > 1:
+        mine, other = (_with_last_bits(value, path) for value, path in ((a, first), (b, second)))
+        if mine is other:
+            return mine
     return None
+
+
+def _with_last_bits(value: Term, path: Path) -> Term:
+    """A term in which words and parts of words are twice something, and the last bit that a path says they have."""
+    if not t.are_short([value], MOST_NODES):
+        return value
+    ends: dict[Term, Term] = {}
+    for term in t.postorder([value]):
+        part = term.args[0] if term.op == "zext" else term
+        if part.width == 1 or part.op not in ("var", "extract"):
+            continue
+        last = t.extract(part, 0, 0)
+        for bit, said in ((1, last), (0, t.bnot(last))):
+            if path.holds(said):
+                rest = t.zext(t.extract(part, part.width - 1, 1), term.width)
+                ends[term] = t.add(t.mul(rest, t.const(2, term.width)), t.const(bit, term.width))
+    return Substitution(ends).apply(value) if ends else value
 
 
 def _is_choice(value: Term) -> bool:

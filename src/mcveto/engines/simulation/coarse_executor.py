@@ -96,8 +96,10 @@ class CoarseDomain(PathDomain):
         if isinstance(address, int) and isinstance(value, Term):
             executor = self._decisions
             assert isinstance(executor, CoarseExecutor)
-            # A flag that was tested may be stored instead of the number that it is.
-            value = choices.settled(value, executor._state.path)
+            # What was tested may be stored instead of the number that it is.
+            path = executor._state.path
+            low, high = bounds_of(value, path) if value.op == "var" else (0, 1)
+            value = low if low == high else choices.settled(value, path)
         elif isinstance(address, int) and isinstance(value, int):
             assert isinstance(self._decisions, CoarseExecutor)
             self._decisions.masks.note_store(address, value)

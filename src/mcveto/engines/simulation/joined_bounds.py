@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from mcveto.engines.memory import Value
 from mcveto.engines.simulation.exit_tests import LAST_ERROR
+from mcveto.engines.simulation.masks import WIDE
 from mcveto.engines.simulation.meeting import Meeting, Where
 from mcveto.engines.simulation.turns import thresholds
 from mcveto.engines.simulation.value_ranges import bounds_of
@@ -49,7 +50,8 @@ def enclose(
         if most is not None and high <= most:
             meeting.bounds.append(t.ule(new, t.const(most, bits)))
             return
-        if not may_guess and high_b > high_a:
+        is_wide = isinstance(a, int) and not isinstance(b, int) and WIDE <= high_b <= NARROW[-1]
+        if not (may_guess or is_wide) and high_b > high_a:
             return
         if isinstance(a, int) and isinstance(b, int):
             if not may_guess:

@@ -8,7 +8,7 @@ about variables that no register and no cell mentions any longer are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 from functools import partial
 
 from mcveto.engines.domain import as_term
@@ -60,6 +60,8 @@ class JoinedPaths:
             renamed = {*self._renamed(meeting, second, names_second)}
             mine = self._renamed(meeting, first, names_first)
             result += [new for new in mine if new in renamed and self._is_live(new, live)]
+        sides = [(rest_first, names_first, 1), (rest_second, names_second, 0)]
+        result += [new for rest, names, other in sides for new in self._linked(meeting, rest, names, other, live)]
         if meeting.is_loop:
             result += self._kept_bounds(meeting, first, live)
         else:
@@ -117,6 +119,26 @@ class JoinedPaths:
             elif not (said <= lost and self._is_long(term)):
                 result.append(apply(term))
         return result
+
+    def _linked(
+        self, meeting: Meeting, terms: list[Term], names: dict[Term, Term], other: int, live: frozenset[object]
+    ) -> Iterator[Term]:
+        """Alternatives that link values which got new names, and that the other state's values satisfy as they are: a
+        flag and the outcome of a comparison with it, which compilers keep in registers side by side."""
+        alternatives = [term for term in terms if term.op == "or" and not self._table.of(term).isdisjoint(names)]
+        if not alternatives or not names:
+            return
+        sides = {new: as_term((a, b)[other], bits) for (bits, a, b), new in meeting.pairs.items()}
+        rename, put_in = Substitution(names).apply, Substitution(sides).apply
+        path = (meeting.first.path, meeting.second.path)[other]
+        for term in alternatives:
+            if self._is_long(term):
+                continue
+            new = rename(term)
+            if new is not term and self._is_live(new, live):
+                told = put_in(new)
+                if told is t.TRUE or path.holds(told):
+                    yield new
 
     def _is_long(self, term: Term) -> bool:
         found = self._long.get(term)

@@ -37,6 +37,19 @@ def may_be_place(value: Value, space: AddressSpace) -> bool:
     return value.op in ("var", "ite", "zext") or (value.op == "lin" and len(value.args) <= 2)
 
 
+def _from(element: tuple[int, int] | None, a: Value, b: Value) -> tuple[int, int] | None:
+    """The same elements, counted from one of the values if that is a number and comes before."""
+    if element is None:
+        return None
+    distance, start = element
+    before = [
+        value
+        for value in (a, b)
+        if isinstance(value, int) and 0 < start - value <= distance * MOST_PLACES and not (start - value) % distance
+    ]
+    return distance, min([start, *before])
+
+
 class JoinedPlaces:
     """`join` is handed to every call instead of being kept: nobody looks for cycles of objects during a simulation, and
     each would keep two states."""
@@ -56,11 +69,16 @@ class JoinedPlaces:
         meeting = self._meeting
         if bits != meeting.setting.address_bits:
             return None
-        element = element_of(a) or element_of(b)
+        element = _from(element_of(a) or element_of(b), a, b)
         if element is not None:
             first, second = index_of(a, *element, bits), index_of(b, *element, bits)
             if first is not None and second is not None:
                 index = as_term(join(first, second, bits, where), bits)
+                if meeting.is_loop and isinstance(first, int) and isinstance(second, Term) and index.op == "var":
+                    # A pointer that has run through an array, in a loop within this one: there is where the array ends.
+                    high = max(first, bounds_of(second, meeting.second.path)[1])
+                    if high <= MOST_PLACES:
+                        meeting.bounds.append(t.ule(index, t.const(high, bits)))
                 found = t.add(t.mul(index, t.const(element[0], bits)), t.const(element[1], bits))
                 self.note_most(found, a, b)
                 return as_value(found)

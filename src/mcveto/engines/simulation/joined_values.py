@@ -24,7 +24,7 @@ from mcveto.engines.simulation.joined_counters import JoinedCounters
 from mcveto.engines.simulation.joined_places import JoinedPlaces
 from mcveto.engines.simulation.meeting import Meeting, Where
 from mcveto.engines.simulation.turns import step_between
-from mcveto.engines.simulation.value_ranges import values_of
+from mcveto.engines.simulation.value_ranges import bounds_of, values_of
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
@@ -116,6 +116,10 @@ class JoinedValues:
                 terms = (as_term(side, bits) for side in sides)
                 known = self._split[bits, a, b] = as_value(t.ite(split.condition, *terms))
             return known
+        if found is None and meeting.is_loop:
+            index = self._index(a, b, where)
+            if index is not None:
+                return index
         if found is None and (bits > FLAGS or not meeting.is_loop):
             row = self._row(a, b, bits, where)
             if row is not None:
@@ -149,6 +153,23 @@ class JoinedValues:
             most = masks.of_place(where[1], isinstance(a, int)) if where[0] == "memory" else None
             enclose(meeting, found, a, b, bits, may_guess, most)
         return found
+
+    def _index(self, a: Value, b: Value, where: Where) -> Value | None:
+        """What is counted in a few bits, and is known bit by bit, is whatever they can hold: the index of a ring, which
+        is masked whenever it has moved. Joined piece by piece it would come to rest one bit after the other."""
+        if isinstance(a, int) or isinstance(b, int) or (a.op, b.op) != ("zext", "zext") or b.args[0].op != "lin":
+            return None
+        width = b.args[0].width
+        if width <= FLAGS // 2 or bounds_of(a, self._first.path)[1] >> width:
+            return None
+        inner = t.extract(a, width - 1, 0), b.args[0]
+        if step_between(*inner, width) is None:
+            return None
+        pairs = self._meeting.pairs
+        found = pairs.get((width, *inner))
+        if found is None:
+            found = pairs[width, *inner] = self._meeting.fresh(width, where)
+        return as_value(t.zext(found, b.width))
 
     def _tested(self, a: Value, b: Value, bits: int, where: Where) -> Term | None:
         """A variable of its own for a word of memory that counts between numbers."""

@@ -19,6 +19,8 @@ from mcveto.logic.terms import Term
 MOST = 0xFFFF
 # Of less, nobody makes an index.
 NARROWEST = 3
+# Less than this may be a choice between numbers.
+WIDE = 7
 
 
 class Masks:
