@@ -99,6 +99,37 @@ def test_of_an_undefined_function_the_answer_says_what_can_be_said(call: Call, t
     assert call(*common, "--input", "get_state:32").first == "PROVED"
 
 
+def test_all_undefined_functions_at_once(call: Call, tmp_path: Path) -> None:
+    text, proof = tmp_path / "routine.s", tmp_path / "proof.json"
+    calls = "bl get_state\n\tbl print\n\tcmpwi %cr7,%r3,0"
+    text.write_text(POWERPC.replace("RETURN", "b .L1").replace("cmpwi %cr7,%r31,0", calls))
+    common = ("verify", text, "--entry", "set_label", *EVENTS, "--pointer", "3:1")
+    result = call(*common, "--undefined", "returns-anything", "--proof", proof)
+    assert result.first == "PROVED"
+    assert "return anything, as the spec says: enter_critical, exit_critical, get_state, print" in result.out
+    assert call("check", proof, text).first == "PROVED"
+    assert call(*common, "--undefined", "unsupported").code == 5
+    # What is said of one of them counts.
+    result = call(*common, "--undefined", "returns-anything", "--halt", "print")
+    assert result.first == "PROVED" and "as the spec says: enter_critical, exit_critical, get_state\n" in result.out
+    assert call(*common, "--undefined", "nothing").code == 2
+
+
+def test_the_wrong_one_is_wrong_whatever_undefined_functions_return(call: Call, tmp_path: Path) -> None:
+    text = tmp_path / "routine.s"
+    text.write_text(POWERPC.replace("RETURN", "").replace("cmpwi %cr7,%r31,0", "bl get_state\n\tcmpwi %cr7,%r3,0"))
+    common = ("verify", text, "--entry", "set_label", *EVENTS, "--pointer", "3:1")
+    assert call(*common, "--undefined", "returns-anything").first == "VIOLATED(lock)"
+
+
+def test_who_waited_in_vain_is_told_why(call: Call, tmp_path: Path) -> None:
+    """The names are in the answer also where the time was over for another reason."""
+    text = routine(tmp_path, True)
+    result = call("verify", text, "--entry", "set_label", "--timeout", "0.001")
+    assert result.first.startswith("UNKNOWN(time-out")
+    assert "does not define: enter_critical, exit_critical; say what they do" in result.out
+
+
 def test_the_certificate_says_who_was_assumed(call: Call, tmp_path: Path) -> None:
     text, proof = routine(tmp_path, True), tmp_path / "proof.json"
     assert call("verify", text, "--entry", "set_label", *EVENTS, "--pointer", "3:1", "--proof", proof).code == 0

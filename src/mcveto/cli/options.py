@@ -12,6 +12,7 @@ import click
 from mcveto.errors import UsageError
 from mcveto.program.spec import (
     MAX_INPUT_MEMORY,
+    UNDEFINED,
     InputCall,
     InputMemory,
     PointerArgument,
@@ -121,6 +122,7 @@ def program_options(function: F) -> F:
         ),
         click.option("--halt", "halts", metavar="ADDRESS", help="Execution ends here.", multiple=True),
         click.option("--target", "targets", metavar="ADDRESS", help="The address asked about.", multiple=True),
+        click.option("--undefined", help=f"What functions do that the file does not define: {' or '.join(UNDEFINED)}."),
         click.option("--stack", metavar="BYTES", help="Size of the stack (1 MiB)."),
     )
     return binary_options(function)
@@ -155,6 +157,7 @@ def read_spec(
     assume: tuple[str, ...],
     halts: tuple[str, ...],
     targets: tuple[str, ...],
+    undefined: str | None,
     stack: str | None,
 ) -> Spec:
     """The spec file with what the command line adds or overrides."""
@@ -164,6 +167,8 @@ def read_spec(
     stack_size = parse_number(stack, "--stack") if stack is not None else spec.stack
     if stack_size == 0:
         raise UsageError("--stack must be positive", "e.g. 1048576")
+    if undefined is not None and undefined not in UNDEFINED:
+        raise UsageError(f"--undefined is '{undefined[:60]}'", f"one of {', '.join(UNDEFINED)}")
     return replace(
         spec,
         entry=parse_address(entry) if entry is not None else spec.entry,
@@ -174,5 +179,6 @@ def read_spec(
         assume=(*spec.assume, *map(parse_address, assume)),
         halt=(*spec.halt, *map(parse_address, halts)),
         properties=(*spec.properties, *reach),
+        undefined=undefined if undefined is not None else spec.undefined,
         stack=stack_size,
     )

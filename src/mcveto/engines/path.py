@@ -28,6 +28,10 @@ class KeyTable:
         self._memory = memory
         self._known: dict[Term, Keys] = {memory: frozenset((memory,))}
 
+    def forget(self) -> None:
+        """All of it can be found again; it holds every term that was asked about."""
+        self._known = {self._memory: frozenset((self._memory,))}
+
     def of(self, root: Term) -> Keys:
         known = self._known
         found = known.get(root)

@@ -4,8 +4,9 @@ Terms are hash-consed: building the same operator over the same arguments gives 
 is identity and a formula is a DAG. The table holds its terms strongly. A weak table was rejected for two
 reasons: a term that dies and is built again would get another `serial`, so that the order of arguments (and
 with it every printed formula and every solver query) would depend on when garbage was collected; and a weak
-lookup costs three times a plain one in the hottest function there is. `serial` is the position in the
-table, hence the same in every run.
+lookup costs three times a plain one in the hottest function there is. `serial` counts the terms that were made,
+hence it is the same in every run. A long search gives back what nobody holds any more with `sweep`, at points
+that depend on what it has built alone.
 
 Widths are in bits. Width 1 is the Boolean sort. Memories (byte-addressed arrays) have width 0 and an
 address width.
@@ -19,6 +20,8 @@ big_endian) store (data: big_endian).
 
 from __future__ import annotations
 
+import sys
+from itertools import count
 from typing import Any, Final
 
 Data = Any  # int, str, or a nested tuple of ints and bools, depending on the operator
@@ -59,6 +62,7 @@ class Term:
 
 
 _table: dict[tuple[str, tuple[Term, ...], int, Data], Term] = {}
+_serials = count()
 
 
 def intern(op: str, args: tuple[Term, ...], width: int, data: Data = None, address_width: int = 0) -> Term:
@@ -66,13 +70,37 @@ def intern(op: str, args: tuple[Term, ...], width: int, data: Data = None, addre
     key = (op, args, width, data)
     found = _table.get(key)
     if found is None:
-        found = _table[key] = Term(op, args, width, data, len(_table), address_width)
+        found = _table[key] = Term(op, args, width, data, next(_serials), address_width)
     return found
 
 
 def table_size() -> int:
-    """How many distinct terms this process has built."""
+    """How many distinct terms there are."""
     return len(_table)
+
+
+def sweep() -> int:
+    """Gives back the terms that only the table holds, and what only those hold; how many.
+
+    From the newest to the oldest, because a term is newer than its arguments. A term that somebody holds stays the one
+    node with its components; one that is built again is newer than it was."""
+    before, keys = len(_table), list(_table)
+    references, unheld = sys.getrefcount, _references_if_unheld()
+    term = None
+    while keys:
+        key = keys.pop()
+        term = _table[key]
+        if references(term) == unheld:
+            del _table[key]
+    del term
+    return before - len(_table)
+
+
+def _references_if_unheld() -> int:
+    """What is counted of what only a table holds and the variable that it is looked at in: by the version of Python."""
+    table = {0: object()}
+    thing = table[0]
+    return sys.getrefcount(thing)
 
 
 def const(value: int, width: int) -> Term:
@@ -83,7 +111,7 @@ def const(value: int, width: int) -> Term:
     if found is None:
         if width < 1:
             raise WidthError(f"a constant needs a positive width, not {width}")
-        found = _table[key] = Term("const", (), width, value, len(_table), 0)
+        found = _table[key] = Term("const", (), width, value, next(_serials), 0)
     return found
 
 

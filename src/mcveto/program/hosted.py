@@ -18,7 +18,15 @@ from mcveto.machine.isa import IsaRow
 from mcveto.machine.memory import READ, WRITE, RegionSpec
 from mcveto.program.entry_state import Span, data_area
 from mcveto.program.image.model import Image
-from mcveto.program.spec import MAX_ARGUMENTS, MAX_POINTED_AT, Argv, PointerArgument, Spec
+from mcveto.program.spec import (
+    MAX_ARGUMENTS,
+    MAX_POINTED_AT,
+    RETURNS_ANYTHING,
+    Argv,
+    InputCall,
+    PointerArgument,
+    Spec,
+)
 from mcveto.program.undetermined import Undetermined
 
 if TYPE_CHECKING:
@@ -50,6 +58,20 @@ def with_models(image: Image, spec: Spec) -> Spec:
         ]
     resolved = [(at, (known[name].same_as or name) if name in known else name) for at, name in found]
     return replace(spec, models=tuple(resolved))
+
+
+def with_undefined(image: Image, spec: Spec, bits: int) -> Spec:
+    """The spec with every function that the file does not define, and that nothing is said about, as one that returns
+    anything, if the spec wants that."""
+    if spec.undefined != RETURNS_ANYTHING:
+        return spec
+    taken = _mentioned(replace(spec, properties=tuple(replace(item, events=()) for item in spec.properties)))
+    found = [
+        InputCall(name, bits)
+        for name, address in sorted(image.imports.items())
+        if name not in image.symbols and not taken & {name, address}
+    ]
+    return replace(spec, input_calls=(*spec.input_calls, *found))
 
 
 def _mentioned(spec: Spec) -> set[int | str]:

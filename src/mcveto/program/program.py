@@ -28,13 +28,13 @@ from mcveto.program.entry_state import (
     with_return_address,
 )
 from mcveto.program.hooks import assume_function, input_function
-from mcveto.program.hosted import Streams, at_main, streams, surroundings, with_models
+from mcveto.program.hosted import Streams, at_main, streams, surroundings, with_models, with_undefined
 from mcveto.program.image import Image, load_image
 from mcveto.program.imports import with_bound_imports
 from mcveto.program.inputs import InputSource
 from mcveto.program.models import bind_models
 from mcveto.program.regions import with_permissions
-from mcveto.program.spec import Address, InputCall, Spec
+from mcveto.program.spec import RETURNS_ANYTHING, Address, InputCall, Spec
 from mcveto.program.undetermined import Undetermined
 
 if TYPE_CHECKING:
@@ -306,7 +306,7 @@ def make_program(image: Image, spec: Spec) -> Program:
     decoder = decoder_for(image.isa)
     row = decoder.row
     loaded = image
-    spec = with_models(image, at_main(image, spec, make_program))
+    spec = with_undefined(image, with_models(image, at_main(image, spec, make_program)), row.address_bits)
     regions = [
         (start, start + region.size, region.permissions)
         for region in spec.regions
@@ -356,6 +356,10 @@ def make_program(image: Image, spec: Spec) -> Program:
     hooks.update(models.hooks)
     more += models.assumptions
     space = AddressSpace([*space.regions, *models.regions], row.address_bits, row.big_endian)
+    if spec.undefined == RETURNS_ANYTHING:
+        more.append(
+            f"functions that the file does not define return anything, as the spec says: {_undefined(image, spec)}"
+        )
     if image.import_area is not None:
         more.append("undefined symbols have addresses of their own, where nothing else is")
     if image is not original:
@@ -386,6 +390,11 @@ def make_program(image: Image, spec: Spec) -> Program:
         notes=image.notes,
         loaded=loaded,
     )
+
+
+def _undefined(image: Image, spec: Spec) -> str:
+    called = {call.at for call in spec.input_calls}
+    return ", ".join(sorted(name for name in image.imports if name in called and name not in image.symbols)) or "none"
 
 
 def _stand_ins(spec: Spec, code: Callable[[Address, str], int]) -> set[int]:

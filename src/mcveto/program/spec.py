@@ -12,6 +12,7 @@
     assume: [0x8049080]             # calls whose argument is assumed to be non-zero
     halt: [0x8049070]               # execution ends when these are reached
     models: {0x8049090: memcpy}     # library models in place of functions; a list of names; or none
+    undefined: returns-anything     # so do functions that the file does not define and nothing is said about
     stack: 1048576                  # bytes of stack
     properties: [{reach: [0x8049012]}, return-address, {typestate: lock, events: {lock: 0x8049000, end: none}}]
     expected: proved                # in examples
@@ -27,7 +28,7 @@ import difflib
 import errno
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cache
 from pathlib import Path
@@ -108,6 +109,8 @@ class Spec:
     models: tuple[tuple[Address, str], ...] = ()
     models_imports: bool = True
     """Whether imports that a library model is known for are bound to it without being listed."""
+    undefined: str | None = None
+    """What calls of functions do that the file does not define and the spec says nothing about: see UNDEFINED."""
     argv: Argv | None = None
     stack: int | None = None
     regions: tuple[RegionPermissions, ...] = ()
@@ -135,6 +138,7 @@ _KEYS = (
     "assume",
     "halt",
     "models",
+    "undefined",
     "stack",
     "regions",
     "objects",
@@ -143,6 +147,8 @@ _KEYS = (
     *_NOTE_KEYS,
 )
 OBJECTS = ("separate", "together")
+RETURNS_ANYTHING = "returns-anything"
+UNDEFINED = ("unsupported", RETURNS_ANYTHING)
 _INPUT_KEYS = ("calls", "registers", "memory", "pointers", "stdin", "argv")
 _PROPERTY_NAMES = ("reach", "return-address", "memory-safety", "no-fault", "typestate")
 
@@ -158,12 +164,8 @@ def parse_spec(raw: object, path: str = "<spec>") -> Spec:
     inputs = _mapping({} if top.get("inputs") is None else top["inputs"], path, "inputs", _INPUT_KEYS)
     if inputs.get("stdin") is not None:
         raise UsageError(f"{path}: inputs.stdin is not supported yet", "use inputs.calls or inputs.memory")
-    expected = top.get("expected")
-    if expected is not None and expected not in EXPECTED:
-        raise UsageError(f"{path}: expected is {_shown(expected)}", f"one of {', '.join(EXPECTED)}")
-    objects = top.get("objects")
-    if objects is not None and objects not in OBJECTS:
-        raise UsageError(f"{path}: objects is {_shown(objects)}", f"one of {', '.join(OBJECTS)}")
+    expected = _one_of(EXPECTED, top.get("expected"), path, "expected")
+    objects = _one_of(OBJECTS, top.get("objects"), path, "objects")
     return Spec(
         path=path,
         binary=_text(top.get("binary"), path, "binary"),
@@ -178,6 +180,7 @@ def parse_spec(raw: object, path: str = "<spec>") -> Spec:
         halt=tuple(_address(item, path, "halt") for item in _list(top, "halt", path)),
         models=_models(top.get("models"), path),
         models_imports=top.get("models") != "none",
+        undefined=_one_of(UNDEFINED, top.get("undefined"), path, "undefined"),
         argv=_argv(inputs.get("argv"), path),
         stack=_positive(top.get("stack"), path, "stack"),
         regions=tuple(_region(item, path) for item in _list(top, "regions", path)),
@@ -302,6 +305,12 @@ def _text(raw: object, path: str, what: str) -> str | None:
     if raw is not None and not isinstance(raw, str):
         raise UsageError(f"{path}: {what} must be text, not {_shown(raw)}")
     return raw
+
+
+def _one_of(choices: Sequence[str], raw: object, path: str, what: str) -> str | None:
+    if raw is not None and raw not in choices:
+        raise UsageError(f"{path}: {what} is {_shown(raw)}", f"one of {', '.join(choices)}")
+    return raw  # type: ignore[return-value]
 
 
 def _number(raw: object, path: str, what: str) -> int | None:

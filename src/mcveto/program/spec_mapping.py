@@ -25,6 +25,7 @@ def spec_mapping(spec: Spec) -> dict[str, Any]:
         "inputs": {key: value for key, value in inputs.items() if value},
         "assume": [_address(item) for item in spec.assume],
         "halt": [_address(item) for item in spec.halt],
+        "undefined": spec.undefined,
         "stack": spec.stack,
         "objects": spec.objects,
         "regions": [

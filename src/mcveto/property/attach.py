@@ -12,7 +12,7 @@ from mcveto.errors import UsageError
 from mcveto.late_methods import dataclass
 from mcveto.program.models import MODEL_INPUT
 from mcveto.program.program import Program, make_program
-from mcveto.program.spec import Address, InputCall, PropertySpec, Spec
+from mcveto.program.spec import RETURNS_ANYTHING, Address, InputCall, PropertySpec, Spec
 from mcveto.property.library import TypestateSource, find_typestate, find_typestate_source
 from mcveto.property.system_calls import WatchingDecoder
 from mcveto.property.typestate import Point, PointKind, Typestate
@@ -28,6 +28,7 @@ file; None: it never happens."""
 
 # Properties that guards watch.
 SAFETY = ("memory-safety", "no-fault")
+MOST_NAMES = 10
 _HINT = "e.g. lock=call:0x8049000, end=return:main, done=reach:0x8049012, quit=syscall:exit, or end=none"
 
 
@@ -98,12 +99,28 @@ class Attached:
         """Calling a function that is not in the file ends a path as not supported until somebody says what it does."""
         found = re.search(r"\bjump to import (\S+?)(?=[\s,;)]|$)", reason)
         if found is None or found[1] not in self.program.image.imports:
-            return ()
+            return self._open_functions(reason)
         name = found[1]
         ways = [f"--input {name}:32 (it returns anything)", f"--halt {name} (it does not return)"]
         ways += [f"--assume {name} (its argument is not zero)"]
         ways += [f"--event EVENT={name}"] if self.names else []
+        ways += [f"--undefined {RETURNS_ANYTHING} (so does every function that is not defined)"]
         return (f"{name} is not defined in the file; say what it does: {', '.join(ways)}",)
+
+    def _open_functions(self, reason: str) -> tuple[str, ...]:
+        """Who waits until the time is over should know that it was in vain if one of these is called."""
+        program = self.program
+        if program.image.import_area is None or not reason.startswith("time-out"):
+            return ()
+        undefined = sorted(program.image.imports.keys() - program.image.symbols.keys())
+        names = [name for name in undefined if _is_open(program, name)]
+        if not names:
+            return ()
+        shown = ", ".join(names[:MOST_NAMES]) + (", …" if len(names) > MOST_NAMES else "")
+        return (
+            f"nothing can be proved if one of these is called, which the file does not define: {shown}; say what they "
+            f"do, e.g. --undefined {RETURNS_ANYTHING}",
+        )
 
     def _pointers_to_the_stack(self, verdict: Verdict) -> tuple[str, ...]:
         """A return that goes astray because an argument points to the return address: few mean that to be possible."""

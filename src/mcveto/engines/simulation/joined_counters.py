@@ -62,7 +62,7 @@ class JoinedCounters:
             self._meeting.origin(where)
             return renamed(a, turn, self._next_turn(turn, now))
         is_number = isinstance(a, int) and not may_be_place(a, self._setting.space)
-        if is_number and where[0] != "register" and not self._setting.on_stack(where[1]):
+        if is_number and not self._is_local(where):
             return None
         narrow = narrowed(a, b)
         if bits > WORD and is_number and isinstance(b, int) and max(cast(int, a), b) >> WORD == 0:
@@ -71,6 +71,13 @@ class JoinedCounters:
             found = self._first_turns(narrow[0], narrow[1], WORD, where)
             return as_value(t.zext(as_term(found, WORD), bits)) if found is not None else None
         return self._first_turns(a, b, bits, where)
+
+    def has_turns(self, a: Value, b: Value, where: Where) -> bool:
+        """Whether two numbers are told by the number of the turn there, also where the same two, elsewhere, are not."""
+        return isinstance(a, int) and isinstance(b, int) and self._is_local(where)
+
+    def _is_local(self, where: Where) -> bool:
+        return where[0] == "register" or self._setting.on_stack(where[1])
 
     def of_ways(self, a: Value, b: Value, where: Where) -> Value | None:
         """Two ways that meet within a loop and count alike, as states that were kept apart at its head: so many turns,

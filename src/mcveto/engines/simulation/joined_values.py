@@ -116,6 +116,9 @@ class JoinedValues:
                 terms = (as_term(side, bits) for side in sides)
                 known = self._split[bits, a, b] = as_value(t.ite(split.condition, *terms))
             return known
+        of_another = found
+        if found is not None and self._has_turns(a, b, where):
+            found = None  # a number outside the stack has moved as far, and is told by a variable of its own
         if found is None and meeting.is_loop:
             index = self._index(a, b, where)
             if index is not None:
@@ -140,6 +143,8 @@ class JoinedValues:
             narrow = self._narrow(a, b, bits, where)
             if narrow is not None:
                 return narrow
+            if of_another is not None:
+                return of_another
             found = meeting.pairs[bits, a, b] = meeting.fresh(bits, where)
             if meeting.is_loop and bits >= WORD:
                 meeting.moved.setdefault(t.sub(as_term(b, bits), as_term(a, bits)), (found, a, b))
@@ -153,6 +158,9 @@ class JoinedValues:
             most = masks.of_place(where[1], isinstance(a, int)) if where[0] == "memory" else None
             enclose(meeting, found, a, b, bits, may_guess, most)
         return found
+
+    def _has_turns(self, a: Value, b: Value, where: Where) -> bool:
+        return self._meeting.is_loop and self.counters.has_turns(a, b, where)
 
     def _index(self, a: Value, b: Value, where: Where) -> Value | None:
         """What is counted in a few bits, and is known bit by bit, is whatever they can hold: the index of a ring, which
@@ -325,12 +333,14 @@ class JoinedValues:
         if bits != self._setting.address_bits or not (pointers.may_meet(a, b) or self._is_next(a, b)):
             return None
         known = meeting.pairs.get((bits, a, b))
-        if known is not None:
+        if known is not None and not self._has_turns(a, b, where):
             return known
         paths = self._first.path, self._second.path
         values = pointers.together(a, b, paths, meeting.is_loop, self._second.memory)
         if values is None or len(values) == 1:
             return values[0] if values else None
+        if known is not None:
+            return known
         found = meeting.pairs[bits, a, b] = meeting.fresh(bits, where)
         meeting.bounds.append(pointers.listing(found, values))
         return found
@@ -341,7 +351,9 @@ def _is_clamped(gate: Term, a: Value, b: Value) -> bool:
     bytes or words end. That n is not 0 is then known of both. Or the lesser of two values, which is less than both."""
     if isinstance(a, Term) and isinstance(b, Term):
         inner = gate.args[0] if gate.op == "not" else gate
-        return inner.op in COMPARISONS and {*inner.args} == {a, b} and t.are_short([gate], MOST_GATE)
+        if inner.op not in COMPARISONS or inner.args[0].width > a.width or not t.are_short([gate], MOST_GATE):
+            return False
+        return {t.zext(side, a.width) for side in inner.args} == {a, b}
     value, number = (a, b) if isinstance(b, int) else (b, a)
     if (
         isinstance(value, int)

@@ -73,9 +73,13 @@ class Masks:
 
     def note_comparison(self, one: int, other: int) -> None:
         for number, limit in ((one, other), (other, one)):
-            if number and NARROWEST <= limit <= MOST:  # much is 0 at first
-                self._compared[number] = limit
-                for address in self._held.get(number, ()):
+            if NARROWEST <= limit <= MOST:
+                places = self._held.get(number, ())
+                if number:
+                    self._compared[number] = limit
+                elif len({*places}) > 1:  # much is 0 at first: nobody knows which of them was compared
+                    continue
+                for address in places:
                     self._note_limit(address, limit)
 
     def note_held(self, address: int, number: int) -> None:

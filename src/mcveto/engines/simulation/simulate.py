@@ -54,6 +54,7 @@ from mcveto.engines.simulation.meeting import Setting
 from mcveto.engines.simulation.relevance import Relevance
 from mcveto.engines.simulation.searches import Searches
 from mcveto.engines.simulation.summaries import FEWEST_BLOCKS, Replay, Summaries, outside
+from mcveto.engines.simulation.sweeping import Sweeping
 from mcveto.engines.simulation.turns import Turns
 from mcveto.engines.state import PathState, Place
 from mcveto.logic.terms import Term
@@ -123,6 +124,7 @@ class Simulation:
             program, code, self._executor, self._order, self._apart, self._relevance, self._queries.table,
             self._branch_matters, self._tell, deadline, QUESTIONS_PER_SOLVER,
         )  # fmt: skip
+        self._sweeping = Sweeping(self._queries.table, self._searches.queries.table)
         self._asking = Asking(self._order, self._relevance, self._unknowns)
         self._executor.matters = self._matters
         self._executor.asks_all = self._asks_all_about
@@ -303,6 +305,7 @@ class Simulation:
 
     def _explore(self, slot: Slot, key: Key) -> Verdict | None:
         program, row = self._program, self._program.decoder.row
+        self._sweeping.if_due()
         if slot.is_kept:
             slot.state = again(slot.state)
         state = slot.state
@@ -346,10 +349,12 @@ class Simulation:
         here = (state.pc, state.calls)
         moved: list[PathState] = []
         returned: list[PathState] = []
-        pending = [state]
+        pending, results = [state], []
         while pending:
-            result = self._executor.run(pending.pop())
-            pending.extend(result.again)
+            results.append(self._executor.run(pending.pop()))
+            pending.extend(results[-1].again)
+        # All ways of the block first: where they lead may show that it ends sooner.
+        for result in results:
             for lost in result.mismatches:
                 found = self._hit(lost, node, f"return at {source:#x}")
                 if found is not None:

@@ -399,6 +399,7 @@ def _linear(term: Term, limits: Limits, depth: int) -> Range:
             if first <= last:
                 least, greatest = max(least, first), min(greatest, last)
                 # What is less than nothing, for all that the summands tell, would be greater than that.
-                if -size < low < 0 <= high < size and last < size + low:
-                    least, greatest = max(first, 0), min(high, last)
+                below, above = low - high // size * size, high % size
+                if -size < below < 0 and last < size + below:
+                    least, greatest = first, min(above, last)
     return least, greatest
