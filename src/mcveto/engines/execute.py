@@ -133,6 +133,7 @@ class Executor:
             if accesses is not None:
                 accesses.is_certain = all(op.opcode != "CBRANCH" for op in last.ops)
             step = self._interpreter.execute(last, domain)
+            self._decide_states()
             self._leave(state, last, step)
         except Fault as fault:
             self._faulted(state, fault)
@@ -151,6 +152,9 @@ class Executor:
 
     def _begin_last(self) -> None:
         self._domain.memory.begin()
+
+    def _decide_states(self) -> None:
+        """Where states are kept apart, what they are kept apart by is decided."""
 
     def _begin_node(self, state: PathState, block: tuple[Instruction, ...]) -> Accesses | None:
         """Where what the block reads is written down; a state that executes an instruction again is no new node."""

@@ -10,7 +10,7 @@ dictionary.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from typing import NamedTuple
 
 from mcveto.logic import terms as t
@@ -39,7 +39,7 @@ class PathMemory:
         self._mask = space.mask
         self._width = space.address_bits
         self.base = t.memory("mem", space.address_bits)
-        self.cells: dict[int, Cell] = {}
+        self.cells: MutableMapping[int, Cell] = {}
         self.dirty: dict[int, None] = {}
         """Addresses whose cell is newer than `base`."""
         self.clouds: tuple[tuple[int, int], ...] = ()

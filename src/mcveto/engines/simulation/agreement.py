@@ -5,7 +5,8 @@ the unrolled one. Both are n & ~1. A variable means the same in both states (`jo
 first is one of the joined state, under the same values of the variables. The same the other way round: a term that is a
 number by its own path, where the other side is that number. And a choice, where the other's path says which case it is
 and that is the other's value: n, but at most 32, where n meets it. Or two terms whose last bits the paths tell: what an
-unrolled loop has left to do is n where n is even, and n - 1 where it is odd.
+unrolled loop has left to do is n where n is even, and n - 1 where it is odd. Or two terms that are the same number,
+each by its own path: what a loop has counted down to its end is 0 after the first turn and after all others.
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ def agreed(a: Value, b: Value, first: Path, second: Path) -> Value | None:
         if isinstance(value, Term) and _is_choice(value) and all_taken(value, path) == other:
             return value
     if isinstance(a, Term) and isinstance(b, Term) and a.width > 1:
+        if "lin" in (a.op, b.op):
+            same = _number(a, first)
+            if same is not None and same == _number(b, second):
+                return same
         mine, other = (_with_last_bits(value, path) for value, path in ((a, first), (b, second)))
         if mine is other:
             return mine
@@ -64,4 +69,23 @@ def _is_choice(value: Term) -> bool:
 
 
 def _is(term: Term, number: int, path: Path) -> bool:
-    return bool(path.about([term])) and bounds_of(term, path) == (number, number)
+    return _number(term, path) == number
+
+
+def _number(term: Term, path: Path) -> int | None:
+    """What a term is, if its path says so: by its bounds, or because two things are equal whose distance it is."""
+    said = path.about([term])
+    if not said:
+        return None
+    low, high = bounds_of(term, path)
+    if low == high:
+        return low
+    if term.op != "lin":
+        return None
+    for conjunct in said:
+        if conjunct.op == "eq" and conjunct.args[0].width == term.width:
+            for one, other in (conjunct.args, conjunct.args[::-1]):
+                rest = t.sub(term, t.sub(one, other))
+                if rest.op == "const":
+                    return int(rest.data)
+    return None

@@ -29,6 +29,8 @@ class KeptApart:
         self.stack_pointer = pointer.cell.number
         added = {name for name, _ in row.extra}
         self._ghosts = {cell.number for cell in layout.cells if cell.name in added}
+        self.states: tuple[int, ...] = ()
+        """Registers that hold the states of automata."""
         first = program.registers.get(self.stack_pointer)
         self.stack = None if first is None else program.space.region_at(first - 1)
         self.items: dict[Item, int] = {}
@@ -38,7 +40,10 @@ class KeptApart:
         self.guards = Guards()
         for name in map(state_cell, range(len(added))):
             if name in added:
-                self.add(("register", layout.by_name[name].number, None))
+                self.states += (layout.by_name[name].number,)
+                self.add(("register", self.states[-1], None))
+        self.variables = tuple(sorted(self._ghosts.difference(self.states))) if self.states else ()
+        """The other ghost registers: variables of automata, and what they remember."""
         self.has_states = bool(self.items)
         """Whether there are states of a property, which are kept apart from the beginning: they decide."""
 

@@ -134,6 +134,19 @@ def all_taken(value: Value, path: Path) -> Value:
     return as_value(Substitution(chosen).apply(value)) if chosen else value
 
 
+def first_condition(value: Value) -> Term | None:
+    """What has to be decided first to know what a choice between numbers is; None if it is a number, or no choice."""
+    while isinstance(value, Term):
+        if value.width == 1:
+            return value
+        if value.op == "ite":
+            return value.args[0]
+        if value.op not in ("zext", "concat"):
+            return None
+        value = next(part for part in value.args if part.op != "const")
+    return None
+
+
 def settled(value: Value, path: Path) -> Value:
     """A flag, as a number if the path says which one it is."""
     if isinstance(value, int):

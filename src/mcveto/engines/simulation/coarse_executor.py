@@ -141,6 +141,9 @@ class CoarseExecutor(Executor):
         """What the next block compares, and how wide; and all values that it compares, if somebody wants to know."""
         self._behind_calls: set[int] = set()
         self.positions = Positions()
+        self.states: tuple[int, ...] = ()
+        self.variables: tuple[int, ...] = ()
+        """The registers that hold the states of automata, and their variables."""
         self.activation: Activation | None = None
         """The call that is followed for a summary."""
         self.frames: Frames | None = None
@@ -209,6 +212,20 @@ class CoarseExecutor(Executor):
             state.model = found if isinstance(found, Model) else state.model
         self._decisions.append(way)
         return way
+
+    def _decide_states(self) -> None:
+        """Automata that may follow this lock or wait for another, or move if it is the one they follow: a branch like
+        any other, so that states which are kept apart by it have one each."""
+        registers = self._domain.registers
+        for number in self.states:
+            condition = choices.first_condition(registers[number])
+            while condition is not None:
+                said = Substitution({condition: t.TRUE if self.decide(condition) else t.FALSE}).apply
+                for other in (number, *self.variables):
+                    value = registers[other]
+                    if isinstance(value, Term):
+                        registers[other] = as_value(said(value))
+                condition = choices.first_condition(registers[number])
 
     def feasible(self, state: PathState) -> bool:
         return True

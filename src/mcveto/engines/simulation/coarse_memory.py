@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 
 from mcveto.engines.memory import ByteOf, Cell, PathMemory, Value, united
+from mcveto.engines.path import KeyTable
 from mcveto.engines.record import NOW
+from mcveto.engines.simulation.pages import Cells
 from mcveto.logic import terms as t
 from mcveto.logic.substitute import Substitution
 from mcveto.logic.terms import Term
@@ -68,6 +70,7 @@ class CoarseMemory(PathMemory):
     def __init__(self, space: AddressSpace, unknowns: Unknowns) -> None:
         super().__init__(space)
         self.unknowns = unknowns
+        self.cells: Cells = Cells()
         self._epoch = unknowns.new_epoch()
         self._later: tuple[tuple[int, int, int], ...] = ()
         """Ranges that became unknown later, with their epochs, newest first: what is at a place that nobody has looked
@@ -88,7 +91,7 @@ class CoarseMemory(PathMemory):
         twin._space, twin._big_endian = self._space, self._big_endian
         twin._mask, twin._width = self._mask, self._width
         twin.base, twin.clouds = self.base, self.clouds
-        twin.cells, twin.dirty, twin.journal = dict(self.cells), {}, []
+        twin.cells, twin.dirty, twin.journal = self.cells.copy(), {}, []
         twin.unknowns, twin.looked = self.unknowns, dict(self.looked)
         twin._epoch, twin._later = self._epoch, self._later
         twin.start, twin.now, twin._now_before = self.start, self.now, self._now_before
@@ -247,7 +250,7 @@ class CoarseMemory(PathMemory):
         if sum(high - low for low, high in ranges) <= len(cells):
             for low, high in ranges:
                 for where in range(low, high):
-                    cells.pop(where, None)
+                    cells.discard(where)
         else:
             for where in [where for where in cells if any(low <= where < high for low, high in ranges)]:
                 del cells[where]
@@ -291,11 +294,15 @@ class CoarseMemory(PathMemory):
 
     def words(self) -> Iterator[Term]:
         """Every term that a cell is part of, and what was read through unknown addresses."""
-        last: Term | None = None
-        for cell in self.cells.values():
-            if type(cell) is ByteOf and cell[0] is not last:
-                last = cell[0]
-                yield last
+        for page in self.cells.pages.values():
+            yield from page.words()
+        yield from self.words_read()
+
+    def words_read(self) -> Iterator[Term]:
         for (address, _), (value, _, _) in self.looked.items():
             yield address
             yield value
+
+    def keys_of_cells(self, table: KeyTable) -> frozenset[object]:
+        """What the cells depend on."""
+        return frozenset().union(*(page.keys_of(table) for page in self.cells.pages.values()))

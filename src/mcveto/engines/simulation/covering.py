@@ -105,7 +105,14 @@ class Covering:
         space = self._program.space
         done: set[int] = set()
         alike: set[Term] = set()
-        for where in sorted(mine.cells.keys() | others.cells.keys()):
+        # Where nothing was written since, words are as they were; and many others are, and stand at many places.
+        for page in mine.cells.shared(others.cells):
+            for word in page.words():
+                if word not in alike and not match(word, word, word.width):
+                    return None
+                alike.add(word)
+        pages = mine.cells.different(others.cells)
+        for where in sorted(address for one, two in pages for address in one.keys() | two.keys()):
             if where in done:
                 continue
             a_cell, b_cell = mine.cells.get(where), others.cells.get(where)
@@ -118,7 +125,6 @@ class Covering:
             if isinstance(a_cell, ByteOf) and size == a_cell.word.width // 8:
                 cells = [(mine.cells.get(at), others.cells.get(at)) for at in range(start, start + size)]
                 if all(isinstance(a, ByteOf) and a.word is a_cell.word and a == b for a, b in cells):
-                    # Many words are as they were, and some stand at many places.
                     if a_cell.word not in alike and not match(a_cell.word, a_cell.word, a_cell.word.width):
                         return None
                     alike.add(a_cell.word)

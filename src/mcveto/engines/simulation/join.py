@@ -120,10 +120,10 @@ class Joins:
     def _live(self, state: PathState) -> frozenset[object]:
         """The variables that registers and cells mention."""
         table = self._table
-        keys: set[object] = set()
         memory = state.memory
         assert isinstance(memory, CoarseMemory)
-        for value in (*state.registers.values(), *memory.words()):
+        keys: set[object] = {*memory.keys_of_cells(table)}
+        for value in (*state.registers.values(), *memory.words_read()):
             if not isinstance(value, int):
                 keys.update((value,) if value.op == "var" else table.of(value))
         return frozenset(keys)

@@ -38,10 +38,10 @@ class JoinedMemory:
         result.clouds = united([*first.clouds, *second.clouds])
         result.looked = {key: value for key, value in second.looked.items() if first.looked.get(key) == value}
         mine, others = first.cells, second.cells
-        different = [
-            where for where, cell in others.items() if (other := mine.get(where)) is not cell and other != cell
-        ]
-        different += [where for where in mine if where not in others]
+        different: list[int] = []
+        for one, two in mine.different(others):
+            different += [where for where, cell in two.items() if (held := one.get(where)) is not cell and held != cell]
+            different += [where for where in one if where not in two]
         done: set[int] = set()
         loose = frozenset() if meeting.is_loop else first.loose
         for where in sorted(different):

@@ -17,6 +17,7 @@ from mcveto.engines.domain import as_term, as_value
 from mcveto.engines.memory import ByteOf, Value
 from mcveto.engines.simulation.agreement import agreed
 from mcveto.engines.simulation.choices import are_of_one_flag, are_ways, is_choice, renaming, settled, taken
+from mcveto.engines.simulation.coarse_memory import CoarseMemory
 from mcveto.engines.simulation.gate import MOST_GATE, gate_of
 from mcveto.engines.simulation.in_terms_of_pairs import InTermsOfPairs
 from mcveto.engines.simulation.joined_bounds import between_tests, counts_slowly, enclose, say_ends
@@ -123,6 +124,12 @@ class JoinedValues:
             index = self._index(a, b, where)
             if index is not None:
                 return index
+        # A sum is no row of pieces, also where it is one but for a number: an unrolled loop begins with n's last bit.
+        is_sum = isinstance(b, Term) and b.op == "lin" and meeting.is_loop
+        if found is None and is_sum and step_between(a, b, bits):
+            found_turns = self.counters.value(a, b, bits, where)
+            if found_turns is not None:
+                return found_turns
         if found is None and (bits > FLAGS or not meeting.is_loop):
             row = self._row(a, b, bits, where)
             if row is not None:
@@ -291,8 +298,12 @@ class JoinedValues:
             return False
         if self._kept_variables is None:
             kept: set[object] = {v for n, v in self._first.registers.items() if self._second.registers.get(n) is v}
-            mine, others = self._first.memory.cells, self._second.memory.cells
-            kept.update(cell.word for at, cell in mine.items() if isinstance(cell, ByteOf) and others.get(at) == cell)
+            memory, other = self._first.memory, self._second.memory
+            assert isinstance(memory, CoarseMemory) and isinstance(other, CoarseMemory)
+            for page in memory.cells.shared(other.cells):
+                kept.update(page.words())
+            for one, two in memory.cells.different(other.cells):
+                kept.update(cell.word for at, cell in one.items() if isinstance(cell, ByteOf) and two.get(at) == cell)
             self._kept_variables = kept
         return a in self._kept_variables and b in self._kept_variables
 

@@ -108,6 +108,7 @@ class Simulation:
         self._unknowns = Unknowns()
         self._executor = CoarseExecutor(program, self._queries, self._unknowns)
         self._executor.share(code)
+        self._executor.states, self._executor.variables = self._apart.states, self._apart.variables
         turns = Turns()
         self._covering = Covering(program, self._executor, self._queries.table, turns)
         flags = self._apart.guards.deciding

@@ -9,6 +9,7 @@ constant part of what building them did.
 from __future__ import annotations
 
 from mcveto.engines.path import KeyTable
+from mcveto.limits import give_back_memory
 from mcveto.logic.node import sweep, table_size
 
 # Terms of which it is not worth while.
@@ -27,4 +28,5 @@ class Sweeping:
         for table in self._tables:
             table.forget()
         sweep()
+        give_back_memory()
         self._next = 2 * table_size() + FEW
