@@ -10,7 +10,9 @@ dictionary.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, MutableMapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from mcveto.logic import terms as t
@@ -110,7 +112,7 @@ class PathMemory:
         cell = self.cells.get(address)
         if cell is not None:
             return cell
-        if not any(low <= address < high for low, high in self.clouds):
+        if not self.clouds or not is_within(address, address + 1, self.clouds):
             known = self._space.initial_byte(address)
             if known is not None:
                 return known
@@ -162,6 +164,12 @@ class PathMemory:
         }
         self.clouds = united([*self.clouds, *ranges])
         self.journal.clear()
+
+
+def is_within(low: int, high: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Whether what lies from `low` to before `high` is part of one of these ranges, which `united` has made."""
+    at = bisect_right(ranges, low, key=itemgetter(0)) - 1
+    return at >= 0 and high <= ranges[at][1]
 
 
 def united(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -7,11 +7,9 @@ two states that have a way in common and have neither made it unknown nor met ot
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from operator import itemgetter
 
-from mcveto.engines.memory import ByteOf, Cell, PathMemory, Value, united
+from mcveto.engines.memory import ByteOf, Cell, PathMemory, Value, is_within, united
 from mcveto.engines.path import KeyTable
 from mcveto.engines.record import NOW
 from mcveto.engines.simulation.pages import Cells
@@ -136,8 +134,7 @@ class CoarseMemory(PathMemory):
         return t.const(address, self._width)
 
     def unknown(self, address: int) -> bool:
-        at = bisect_right(self.clouds, address, key=itemgetter(0)) - 1
-        return at >= 0 and address < self.clouds[at][1]
+        return is_within(address, address + 1, self.clouds)
 
     def is_open(self, address: int) -> bool:
         return address not in self.cells and self.unknown(address)
@@ -254,7 +251,8 @@ class CoarseMemory(PathMemory):
         else:
             for where in [where for where in cells if any(low <= where < high for low, high in ranges)]:
                 del cells[where]
-        self.clouds = united([*self.clouds, *ranges])
+        if any(not is_within(low, high, self.clouds) for low, high in ranges):
+            self.clouds = united([*self.clouds, *ranges])
         self._become_unknown(ranges)
 
     def begin_epoch(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from itertools import accumulate
 
 from mcveto.engines.domain import as_term, as_value
-from mcveto.engines.memory import ByteOf, Value
+from mcveto.engines.memory import ByteOf, Value, is_within
 from mcveto.engines.merge import _word
 from mcveto.engines.path import KeyTable, Path
 from mcveto.engines.simulation.choices import all_taken, settled
@@ -98,7 +98,8 @@ class Covering:
                 return None
         mine, others = old.memory, new.memory
         assert isinstance(mine, CoarseMemory) and isinstance(others, CoarseMemory)
-        if any(not _within(cloud, mine.clouds) for cloud in others.clouds):
+        known = mine.clouds
+        if others.clouds != known and any(not is_within(low, high, known) for low, high in others.clouds):
             return None
         if any(others.looked.get(key) != entry for key, entry in mine.looked.items()):
             return None
@@ -196,7 +197,3 @@ def _is_within_bounds(term: Term, path: Path) -> bool:
     if greater.op == "const":
         return bounds_of(less, path)[1] < int(greater.data)
     return less.op == "const" and bounds_of(greater, path)[0] > int(less.data)
-
-
-def _within(cloud: tuple[int, int], clouds: tuple[tuple[int, int], ...]) -> bool:
-    return any(low <= cloud[0] and cloud[1] <= high for low, high in clouds)

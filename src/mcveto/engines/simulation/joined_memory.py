@@ -35,7 +35,8 @@ class JoinedMemory:
         assert isinstance(first, CoarseMemory) and isinstance(second, CoarseMemory)
         result = second.copy()
         result.begin_epoch()
-        result.clouds = united([*first.clouds, *second.clouds])
+        if first.clouds != second.clouds:
+            result.clouds = united([*first.clouds, *second.clouds])
         result.looked = {key: value for key, value in second.looked.items() if first.looked.get(key) == value}
         mine, others = first.cells, second.cells
         different: list[int] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
 from functools import partial
+from itertools import islice, product
 
 from mcveto.engines.domain import as_term
 from mcveto.engines.memory import Value
@@ -26,6 +27,8 @@ from mcveto.logic.terms import Term
 
 MOST_FLAGS = 3
 LONGEST_RENAMED = 256
+# New names that one variable has got, in one conjunct.
+MOST_READINGS = 4
 
 
 class JoinedPaths:
@@ -149,27 +152,38 @@ class JoinedPaths:
     def _kept_bounds(self, meeting: Meeting, told_before: list[Term], live: frozenset[object]) -> list[Term]:
         """What the earlier state said about a variable that got a new name, if it holds of the later one's value."""
         result = []
-        values = {a: (as_term(b, bits), new) for (bits, a, b), new in meeting.pairs.items() if isinstance(a, Term)}
+        # A turn may be that of a counter and, at another place, part of a value that is something else now.
+        values: dict[Term, list[tuple[Term, Term]]] = {}
+        for (bits, a, b), new in meeting.pairs.items():
+            if isinstance(a, Term):
+                values.setdefault(a, []).append((as_term(b, bits), new))
         for term in told_before:
-            changed = [key for key in self._table.of(term) if key in values]
+            found = [key for key in self._table.of(term) if isinstance(key, Term) and key in values]
+            changed = sorted(found, key=lambda key: key.serial) if len(found) > 1 else found
             # What a cell held in an earlier turn may be what a counter began with: it is still the same.
             turns = [key for key in changed if key in self._turns]
             if not turns and len(changed) != 1:
                 continue
-            now = Substitution({key: values[key][0] for key in turns or changed})
-            # A guess that was too close comes to rest at one of the numbers behind it.
-            ends = {number for turn in turns for number in meeting.setting.turns.ends.get(turn, ())}
-            if any(meeting.may_end(values[key][1], key, values[key][0]) for key in turns or changed):
-                ends.update(meeting.numbers)
-            wider = wider_bounds(term, ends) if meeting.guesses else ()
-            held = next(
-                (bound for bound in (term, *wider) if self._covering.implied(meeting.second, now.apply(bound))), None
-            )
-            if held is not None:
-                renamed_term = Substitution({key: values[key][1] for key in turns or changed}).apply(held)
-                if self._is_live(renamed_term, live):
-                    result.append(renamed_term)
+            keys = turns or changed
+            for each in islice(product(*(values[key] for key in keys)), MOST_READINGS):
+                bound = self._kept_bound(meeting, term, turns, dict(zip(keys, each, strict=True)))
+                if bound is not None and self._is_live(bound, live):
+                    result.append(bound)
         return result
+
+    def _kept_bound(
+        self, meeting: Meeting, term: Term, turns: list[Term], values: dict[Term, tuple[Term, Term]]
+    ) -> Term | None:
+        """What is left of a bound where variables have these values now, and new names."""
+        now = Substitution({key: value for key, (value, _) in values.items()})
+        # A guess that was too close comes to rest at one of the numbers behind it.
+        ends = {number for turn in turns for number in meeting.setting.turns.ends.get(turn, ())}
+        if any(meeting.may_end(new, key, value) for key, (value, new) in values.items()):
+            ends.update(meeting.numbers)
+        wider = wider_bounds(term, ends) if meeting.guesses else ()
+        implied = self._covering.implied
+        held = next((bound for bound in (term, *wider) if implied(meeting.second, now.apply(bound))), None)
+        return None if held is None else Substitution({key: new for key, (_, new) in values.items()}).apply(held)
 
     def _bounds_of_one_side(
         self, meeting: Meeting, first: list[Term], second: list[Term], live: frozenset[object]
