@@ -68,6 +68,11 @@ class Covering:
                     return False
                 a, b, bits = a.args[0], as_value(t.extract(whole, width - 1, 0)), width
                 before = b
+            if a.op == "lin" and isinstance(b, Term) and b.op == "lin" and a.data == b.data and len(a.args) == 1:
+                # What was shifted, or is counted from somewhere: what was shifted then, where it is in pieces.
+                row, other = a.args[0], b.args[0]
+                if row.op == "concat" or (row.op == "zext" and row.args[0].op == "concat"):
+                    return match(row, as_value(other), row.width)
             if a.op == "concat":
                 cuts = accumulate(part.width for part in reversed(a.args))
                 pieces = zip(reversed(a.args), cuts, strict=True)
