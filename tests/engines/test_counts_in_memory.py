@@ -190,39 +190,7 @@ flag:
 	.long 0
 """
 
-# A variable of the frame is the index; a statistic counts with it in the first run of the loop.
-LOCAL = """
-	subl	$16, %esp
-.Lrequest:
-	call	choice
-	andl	$MASK, %eax
-	movl	%eax, 4(%esp)
-	movl	$0, (%esp)
-	jmp	.Ltest
-.Lturn:
-	movl	(%esp), %eax
-	movl	$1, marks(,%eax,4)
-	incl	total
-	incl	(%esp)
-.Ltest:
-	movl	(%esp), %eax
-	cmpl	4(%esp), %eax
-	jb	.Lturn
-	cmpl	$0, flag
-	jne	reached
-	jmp	.Lrequest
-	.data
-	.p2align 4
-total:
-	.long 0
-marks:
-	.fill 15, 4, 0
-flag:
-	.long 0
-"""
-
 PROGRAMS = [
-    (LOCAL, "MASK", "15", "31"),
     (BUFFER, "LIMIT", "16", "17"),
     (RING, "MASK", "15", "31"),
     (POOL, "MASK", "15", "31"),
@@ -232,7 +200,7 @@ PROGRAMS = [
 
 
 @needs_assembler
-@pytest.mark.parametrize("program", PROGRAMS, ids=["local", "buffer", "ring", "pool", "done", "pieces"])
+@pytest.mark.parametrize("program", PROGRAMS, ids=["buffer", "ring", "pool", "done", "pieces"])
 def test_drivers(program: tuple[str, str, str, str], tmp_path: Path) -> None:
     text, name, right, wrong = program
     verdict = simulate(x86_driver(tmp_path, text.replace(name, right)), 60.0, is_recorded=False)
