@@ -6,6 +6,7 @@ import importlib
 import random
 import sys
 import time
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,27 @@ def test_a_narrow_value_covers_what_is_as_narrow(simulation: Simulation) -> None
         new = state(simulation, [held] * len(REGISTERS), [number(0)] * len(CELLS), [])
         found = simulation._covering.covers(earlier, new)
         assert (found is None) == (name is None) and (found is None or found[narrow] is name)
+
+
+def test_pieces_that_are_shifted_cover_pieces(simulation: Simulation) -> None:
+    """Half a word that nobody knows stands within a sum only; what it is now, and is not."""
+    shift, upper, low = number(256), t.var("upper", 8), t.var("low", 8)
+
+    def shifted(*pieces: Term) -> Term:
+        return t.mul(t.zext(reduce(t.concat, pieces), 32), shift)
+
+    earlier = state(simulation, [shifted(upper, low)] * len(REGISTERS), [number(0)] * len(CELLS), [])
+    nibbles = t.var("one", 4), t.var("two", 4)
+    for held, is_covered in (
+        (shifted(*nibbles, low), True),
+        (shifted(t.var("other", 8), low), True),
+        (t.add(shifted(upper, low), number(1)), False),
+        (t.mul(shifted(upper, low), number(2)), False),
+    ):
+        new = state(simulation, [held] * len(REGISTERS), [number(0)] * len(CELLS), [])
+        found = simulation._covering.covers(earlier, new)
+        assert (found is not None) == is_covered
+        assert found is None or Substitution(found).apply(shifted(upper, low)) is held
 
 
 @pytest.mark.parametrize("is_loop", [False, True])

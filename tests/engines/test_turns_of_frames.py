@@ -64,16 +64,16 @@ WITH_AN_INNER_LOOP = f"""
 	movl	$0, 4(%esp)
 	jmp	.Ltest
 .Lturn:
-	movl	4(%esp), %eax
+	movl	(%esp), %eax
 	movl	$1, marks(,%eax,4)
-	movl	$0, (%esp)
+	movl	$0, 4(%esp)
 .Linner:
-	incl	(%esp)
-	cmpl	$8, (%esp)
-	jb	.Linner
 	incl	4(%esp)
+	cmpl	$8, 4(%esp)
+	jb	.Linner
+	incl	(%esp)
 .Ltest:
-	movl	4(%esp), %eax
+	movl	(%esp), %eax
 	cmpl	8(%esp), %eax
 	jb	.Lturn
 {CHECK}
