@@ -84,6 +84,9 @@ def no_search_for_cycles() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            # All that was made meanwhile counts as old without being looked at; else it would be at once.
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()
 
 
