@@ -218,11 +218,11 @@ class CoarseExecutor(Executor):
         any other, so that states which are kept apart by it have one each."""
         registers = self._domain.registers
         for number in self.states:
-            condition = choices.first_condition(registers[number])
+            condition = choices.first_condition(registers.get(number, 0))
             while condition is not None:
                 said = Substitution({condition: t.TRUE if self.decide(condition) else t.FALSE}).apply
                 for other in (number, *self.variables):
-                    value = registers[other]
+                    value = registers.get(other)
                     if isinstance(value, Term):
                         registers[other] = as_value(said(value))
                 condition = choices.first_condition(registers[number])
