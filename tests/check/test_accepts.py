@@ -167,6 +167,7 @@ def test_the_whole_spec_is_in_the_certificate() -> None:
         pointers=(PointerArgument(3, 16),),
         assume=(0x1030,),
         halt=("stop", 0x1040),
+        undefined="returns-anything",
         stack=8192,
         objects="separate",
         regions=(RegionPermissions(0x1000, 16, "rx"),),
