@@ -12,7 +12,7 @@ from mcveto.logic import terms as t
 
 A, B = t.var("page a", 32), t.var("page b", 32)
 TERMS = (A, B, t.add(A, B))
-addresses = st.integers(0, 5 << BITS)
+addresses = st.builds(lambda page, at: (page << BITS) + at, st.integers(0, 4), st.integers(0, 3))
 contents = st.one_of(st.integers(0, 255), st.builds(ByteOf, st.sampled_from(TERMS), st.integers(0, 3)))
 steps = st.lists(
     st.tuples(st.sampled_from(["write", "delete", "copy", "look"]), st.integers(0, 7), addresses, contents), max_size=60
@@ -75,3 +75,20 @@ spans = st.tuples(st.integers(0, 60), st.integers(1, 8)).map(lambda pair: (pair[
 def test_what_lies_within_ranges(ranges: list[tuple[int, int]], span: tuple[int, int]) -> None:
     inside = {where for low, high in ranges for where in range(low, high)}
     assert is_within(*span, united(ranges)) == inside.issuperset(range(*span))
+
+
+def test_what_is_remembered_of_a_page_follows_what_is_written() -> None:
+    table = KeyTable(t.memory("page memory", 32))
+    cells = Cells()
+    for content, words in ((ByteOf(A, 0), {A}), (ByteOf(B, 0), {B}), (7, set[t.Term]())):
+        cells[8] = content
+        for _ in range(2):  # the second time it is remembered
+            assert {word for page in cells.pages.values() for word in page.words()} == words
+            assert {key for page in cells.pages.values() for key in page.keys_of(table)} == words
+    cells[8] = ByteOf(A, 0)
+    assert cells.pages[0].words() == (A,)
+    cells.discard(8)
+    assert cells.pages[0].words() == () and not cells.pages[0].keys_of(table)
+    twin = cells.copy()
+    twin[8] = ByteOf(B, 0)
+    assert cells.pages[0].words() == () and twin.pages[0].words() == (B,)
